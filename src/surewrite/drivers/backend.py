@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointTraits:
-    """What is known beforehand of an endpoint. ``None`` means unknown: it is found out when it first matters.
-
-    ``tokens``: transactions honour client request tokens. ``transactions``: TransactWriteItems exists.
-    ``old_item``: a refusal carries the item that refused it, if asked. ``name`` is shown in errors.
-    """
-
-    name: str
-    tokens: bool | None = None
-    transactions: bool | None = None
-    old_item: bool | None = None
+from surewrite.core.traits import EndpointTraits as EndpointTraits
 
 
 class Backend(Protocol):

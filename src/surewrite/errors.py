@@ -1,0 +1,127 @@
+"""Belongs here: every public exception, facts as attributes. Must not be here: wire codes, retry rules, item contents in messages.
+
+Each class says what happened to the data::
+
+    SurewriteError
+    ├─ InvalidRequest (ValueError)     not sent, or refused as malformed: fix the call
+    ├─ WriteRefused                    did not take effect, and no attempt of it can any more
+    │  ├─ ConditionFailed              a condition of the caller did not hold
+    │  ├─ AlreadyExists                create, and an item was there
+    │  ├─ ItemNotFound (LookupError)   no item, or an expired one
+    │  ├─ VersionConflict              somebody else wrote since the item was read
+    │  ├─ WrongEntityType              an item of another type is stored under the key
+    │  ├─ TransactionConflict          still contended when the deadline came
+    │  └─ TransactionCanceled          ask it for the refusal of a marker
+    ├─ Throttled                       did not take effect: slow down
+    ├─ OldItemLost                     applied, but the old item that was asked for went with a lost answer
+    ├─ OutcomeUnknown                  may have taken effect, now or up to five minutes later
+    └─ ConnectionFailed                a read without an answer, or a write of which nothing was sent
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from surewrite.core.answers import Reason
+    from surewrite.core.outcomes import Marker, Refused
+
+T = TypeVar("T")
+
+
+class SurewriteError(Exception):
+    """The base of all errors of this library.
+
+    ``key`` names the item (or is ``None``), ``attempts`` counts the requests that were made. Both are attributes
+    because a key may hold personal data: the text of an error names the entity type only.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0) -> None:
+        super().__init__(message)
+        self.key = key
+        self.attempts = attempts
+
+class InvalidRequest(SurewriteError, ValueError):
+    """The call is wrong: nothing was sent, or the service refused it as malformed, and nothing was written. Fix the call.
+
+    ``code`` is the service's error code where it came from the service.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, code: str | None = None) -> None:
+        super().__init__(message, key=key, attempts=attempts)
+        self.code = code
+
+class WriteRefused(SurewriteError):
+    """The write did not take effect, and no attempt of it can any more.
+
+    ``item`` is the stored entity that refused it, decoded, or ``None`` (none is stored, or it is expired).
+    ``own_earlier_write`` is true where that item was written by an earlier call of this process whose outcome was in doubt.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, own_earlier_write: bool = False) -> None:
+        super().__init__(message, key=key, attempts=attempts)
+        self.item = item
+        self.own_earlier_write = own_earlier_write
+
+class ConditionFailed(WriteRefused):
+    """A condition that the caller gave did not hold. It is an answer: asking again gives the same one until the item changes."""
+
+class AlreadyExists(WriteRefused):
+    """Create, or a put of a new entity, and an item is stored under the key."""
+
+class ItemNotFound(WriteRefused, LookupError):
+    """No item is stored under the key, or it has expired."""
+
+class VersionConflict(WriteRefused):
+    """Another writer changed the item since it was read. Read again, decide again, write again."""
+
+class WrongEntityType(WriteRefused):
+    """The item stored under the key is of another type. ``stored_type`` is the discriminator that it carries."""
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, stored_type: str | None = None) -> None:
+        super().__init__(message, key=key, attempts=attempts, item=item)
+        self.stored_type = stored_type
+
+class TransactionConflict(WriteRefused):
+    """A running transaction held the item until the deadline. Nothing was written; trying again is safe."""
+
+class TransactionCanceled(WriteRefused):
+    """The transaction was cancelled, nothing of it was written. Ask it about the markers of its actions."""
+
+    def __init__(self, message: str, *, attempts: int = 0, refusals: dict[Any, Any] | None = None, reasons: dict[Any, Any] | None = None) -> None:
+        super().__init__(message, attempts=attempts)
+        self._refusals = refusals or {}
+        self._reasons = reasons or {}
+
+    def refusal_of(self, marker: Marker[T]) -> Refused[T] | None:
+        """The refusal of that action, with the item that refused it; ``None`` if that action did not fail by its condition."""
+        found: Refused[T] | None = self._refusals.get(marker)
+        return found
+
+    def reason_for(self, marker: Marker[Any]) -> Reason | None:
+        """The service's own reason for that action."""
+        found: Reason | None = self._reasons.get(marker)
+        return found
+
+class Throttled(SurewriteError):
+    """The service throttled the call until its deadline. Nothing was written: slow down, then try again."""
+
+class OutcomeUnknown(SurewriteError):
+    """The write may have taken effect, now or up to five minutes after it was sent, and nothing proves either.
+
+    ``item`` is the entity last seen, if any answer showed one, ``plan`` what was sent. ``superseded`` is true where
+    that item carries a newer order than the write: whatever became of it, the newer state stays. A write that is
+    guarded or not idempotent took effect at most once; an idempotent one any number of times.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False) -> None:
+        super().__init__(message, key=key, attempts=attempts)
+        self.item = item
+        self.plan = plan
+        self.superseded = superseded
+
+class ConnectionFailed(SurewriteError):
+    """No answer to a read, or a write of which nothing was sent. Nothing was written; trying again is safe."""
+
+class OldItemLost(SurewriteError):
+    """The write was applied, but the old item that ``returning="old"`` asks for was in an answer that never came."""
