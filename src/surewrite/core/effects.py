@@ -1,0 +1,172 @@
+"""Belongs here: what an operation may ask its driver, and the typed generators that yield it. Must not be here: performing any of it.
+
+An operation is a generator: it yields effects, gets each effect's answer back, and returns its result. The send type of
+a generator is untyped, so only the functions of this module contain a bare ``yield``; everything else says
+``yield from send(...)``. A driver that is interrupted while it performs an effect throws the interrupt in; after that an
+operation must not yield again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from surewrite.core.answers import Answer
+from surewrite.core.requests import Request
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Make one attempt, waiting at most ``timeout_seconds`` for its answer. Answered with an ``Answer``."""
+
+    request: Request
+    timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Let ``seconds`` pass."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One reading of the clocks, in seconds.
+
+    ``wall`` is this machine's time since 1970, ``server`` the same corrected by what the service's answers said of its
+    own clock, ``monotonic`` never goes back and stands still for nothing but a frozen process.
+    """
+
+    wall: float
+    server: float
+    monotonic: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClock:
+    """Answered with a ``Moment``."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawRandom:
+    """Answered with a number in [0, 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewId:
+    """Answered with 12 characters of ``[A-Za-z0-9_-]`` that nobody else has: 72 random bits from the operating system."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallUser:
+    """Call code of the user; awaited where its result is awaitable and the driver can. Answered with its result."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Lock:
+    """Names a lock. Each driver keeps its own means of locking for it; nothing is locked by this object itself."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Wait for the lock. Released by ``Release``, and by the driver when the operation ends in any way."""
+
+    lock: Lock
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    lock: Lock
+
+
+@dataclass(frozen=True, slots=True)
+class StartSide:
+    """Run another operation beside this one. Answered with a handle for ``StopSide``; stopped by the driver when this operation ends."""
+
+    operation: Operation[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StopSide:
+    """Ask a side operation to end and wait until it has. Answered with its result, or ``None`` if it was stopped before it had one."""
+
+    handle: object
+
+
+Effect = Send | Pause | ReadClock | DrawRandom | NewId | CallUser | Acquire | Release | StartSide | StopSide
+
+Steps = Generator[Effect, Any, R]
+"""The type of everything that yields effects."""
+
+
+class Operation(Generic[R]):
+    """Something to be done, not yet begun: run it with ``db.run(operation)``, or ``await db.run(operation)``. It may be run more than once."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self, start: Callable[[], Steps[R]]) -> None:
+        self._start = start
+
+    def steps(self) -> Steps[R]:
+        """Begin: the generator that a driver runs."""
+        return self._start()
+
+
+def send(request: Request, timeout_seconds: float) -> Steps[Answer]:
+    answer: Answer = yield Send(request, timeout_seconds)
+    return answer
+
+
+def pause(seconds: float) -> Steps[None]:
+    yield Pause(seconds)
+
+
+_READ_CLOCK = ReadClock()
+_DRAW_RANDOM = DrawRandom()
+_NEW_ID = NewId()
+
+
+def now() -> Steps[Moment]:
+    moment: Moment = yield _READ_CLOCK
+    return moment
+
+
+def random_number() -> Steps[float]:
+    number: float = yield _DRAW_RANDOM
+    return number
+
+
+def new_id() -> Steps[str]:
+    text: str = yield _NEW_ID
+    return text
+
+
+def call_user(function: Callable[..., Any], *arguments: Any) -> Steps[Any]:
+    result: Any = yield CallUser(function, arguments)
+    return result
+
+
+def acquire(lock: Lock) -> Steps[None]:
+    yield Acquire(lock)
+
+
+def release(lock: Lock) -> Steps[None]:
+    yield Release(lock)
+
+
+def start_side(operation: Operation[Any]) -> Steps[object]:
+    handle: object = yield StartSide(operation)
+    return handle
+
+
+def stop_side(handle: object) -> Steps[Any]:
+    result: Any = yield StopSide(handle)
+    return result
