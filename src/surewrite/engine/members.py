@@ -1,0 +1,171 @@
+"""Belongs here: the checks on a request's members: known, of the right shape, within their constraints. Must not be here: values, expressions, tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from surewrite.core import limits
+from surewrite.engine.faults import ServiceError, validation
+
+Shape = Literal["string", "boolean", "integer", "map", "list"]
+
+_TYPES: Final[dict[Shape, type]] = {"string": str, "boolean": bool, "integer": int, "map": dict, "list": list}
+_SHAPE_NAMES: Final[dict[Shape, str]] = {"string": "String", "boolean": "Boolean", "integer": "Integer", "map": "Map", "list": "List"}
+_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
+_REFERENCE: Final = re.compile(r"(?:arn:[a-z0-9-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/)?[a-zA-Z0-9_.-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One member of a request. ``least`` and ``most`` bound the length of text, lists and maps, and the value of integers."""
+
+    name: str
+    shape: Shape
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    pattern: re.Pattern[str] | None = None
+
+    @property
+    def label(self) -> str:
+        return self.name[0].lower() + self.name[1:]
+
+    @property
+    def type(self) -> type:
+        return _TYPES[self.shape]
+
+
+class Shapes:
+    """The members that one structure may have, in the order in which the service reports their faults.
+
+    ``legacy`` are members of the service that came before expressions; this engine does not carry them out.
+    """
+
+    __slots__ = ("_by_name", "_constrained", "_legacy", "_name", "_required")
+
+    def __init__(self, name: str, members: Sequence[Member], legacy: Sequence[str] = ()) -> None:
+        self._name = name
+        self._by_name = {member.name: member for member in members}
+        self._legacy = frozenset(legacy)
+        self._required = frozenset(member.name for member in members if member.required)
+        self._constrained = tuple(member for member in members if member.required or member.choices or member.least is not None or member.most is not None or member.pattern)
+
+    def check_shapes(self, body: Mapping[str, Any]) -> None:
+        """Refuse members that are unknown, or whose JSON type is not the one of the service's model."""
+        for name, value in body.items():
+            member = self._by_name.get(name)
+            if member is None:
+                raise self._unknown(name)
+            if value is not None and (type(value) is not member.type and not _fits(value, member)):
+                raise _wrong_shape(value, member)
+
+    def faults(self, body: Mapping[str, Any], prefix: str = "") -> list[str]:
+        """What the constraints say of the members, in the service's older words; empty where all hold."""
+        found: list[str] = []
+        for member in self._constrained:
+            value = body.get(member.name)
+            if value is None:
+                if member.required:
+                    found.append(f"Value null at '{prefix}{member.label}' failed to satisfy constraint: Member must not be null")
+            else:
+                found.extend(_broken(value, member, prefix))
+        return found
+
+    def check(self, body: Mapping[str, Any]) -> None:
+        """Both checks; raises SerializationException or ValidationException with all faults joined."""
+        self.check_shapes(body)
+        require_none(self.faults(body))
+
+    def _unknown(self, name: str) -> ServiceError:
+        if name in self._legacy:
+            return validation(f"The legacy parameter {name} of {self._name} is not supported by this engine; write it as an expression")
+        return validation(f"The parameter {name} of {self._name} is not supported by this engine")
+
+
+def require_none(faults: Sequence[str]) -> None:
+    """Raise the ValidationException that joins the faults of a request's members; return where there are none."""
+    if faults:
+        noun = "error" if len(faults) == 1 else "errors"
+        raise validation(f"{len(faults)} validation {noun} detected: {'; '.join(faults)}")
+
+
+def require_map(value: object, what: str) -> Mapping[str, Any]:
+    """``value`` as a JSON object; raises SerializationException where it is none."""
+    if not isinstance(value, Mapping):
+        raise ServiceError("SerializationException", f"Unexpected value type in payload: {what} must be a map")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _fits(value: object, member: Member) -> bool:
+    if member.shape == "map":
+        return isinstance(value, Mapping)
+    if member.shape == "list":
+        return isinstance(value, (list, tuple))
+    return isinstance(value, member.type) and not isinstance(value, bool)
+
+
+def _wrong_shape(value: object, member: Member) -> ServiceError:
+    target = _SHAPE_NAMES[member.shape]
+    match value:
+        case bool():
+            text = f"{'TRUE' if value else 'FALSE'}_VALUE cannot be converted to {target}"
+        case int():
+            text = f"NUMBER_VALUE cannot be converted to {target}"
+        case float():
+            text = f"DECIMAL_VALUE cannot be converted to {target}"
+        case str():
+            text = f"STRING_VALUE cannot be converted to {target}"
+        case Mapping():
+            text = "Start of structure or map found where not expected"
+        case _:
+            text = "Start of list found where not expected"
+    return ServiceError("SerializationException", text)
+
+
+def _broken(value: Any, member: Member, prefix: str) -> list[str]:
+    size = value if member.shape == "integer" else len(value)
+    noun = "value" if member.shape == "integer" else "length"
+    broken: list[str] = []
+    if member.choices and value not in member.choices:
+        broken.append(f"Member must satisfy enum value set: [{', '.join(member.choices)}]")
+    if member.pattern is not None and not member.pattern.fullmatch(value):
+        broken.append(f"Member must satisfy regular expression pattern: {_NAME.pattern}")
+    if member.least is not None and size < member.least:
+        broken.append(f"Member must have {noun} greater than or equal to {member.least}")
+    if member.most is not None and size > member.most:
+        broken.append(f"Member must have {noun} less than or equal to {member.most}")
+    shown = _shown(value)
+    return [f"Value '{shown}' at '{prefix}{member.label}' failed to satisfy constraint: {text}" for text in broken]
+
+
+def _shown(value: object) -> str:
+    return "[]" if isinstance(value, (list, tuple)) and not value else str(value)[:1024]
+
+
+TABLE: Final = Member("TableName", "string", required=True, least=1, most=limits.TABLE_REFERENCE_CHARACTERS, pattern=_REFERENCE)
+NEW_TABLE: Final = Member("TableName", "string", least=limits.TABLE_NAME_CHARACTERS_LEAST, most=limits.TABLE_NAME_CHARACTERS, pattern=_NAME)
+INDEX: Final = Member("IndexName", "string", least=limits.TABLE_NAME_CHARACTERS_LEAST, most=limits.TABLE_NAME_CHARACTERS, pattern=_NAME)
+KEY: Final = Member("Key", "map", required=True)
+CAPACITY: Final = Member("ReturnConsumedCapacity", "string", choices=("INDEXES", "TOTAL", "NONE"))
+COLLECTION_METRICS: Final = Member("ReturnItemCollectionMetrics", "string", choices=("SIZE", "NONE"))
+RETURN_VALUES: Final = Member("ReturnValues", "string", choices=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
+RETURN_ON_FAILURE: Final = Member("ReturnValuesOnConditionCheckFailure", "string", choices=("ALL_OLD", "NONE"))
+NAMES: Final = Member("ExpressionAttributeNames", "map")
+VALUES: Final = Member("ExpressionAttributeValues", "map")
+CONSISTENT: Final = Member("ConsistentRead", "boolean")
+
+
+def expression(name: str) -> Member:
+    """A member that holds an expression's text."""
+    return Member(name, "string")
+
+
+def table_name(reference: str) -> str:
+    """The table's name in a TableName member, which may be the table's ARN."""
+    return reference.rpartition("/")[2] if reference.startswith("arn:") else reference
+
+

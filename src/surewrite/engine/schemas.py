@@ -1,0 +1,115 @@
+"""Belongs here: what the rules need to know of a table: keys, indexes, stream, time to live. Must not be here: operations, storage access."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surewrite.core.values import Item, key_bytes
+
+KeyType = Literal["S", "N", "B"]
+ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """One attribute of a key: its name and the type that it must have."""
+
+    name: str
+    type: KeyType
+
+
+@dataclass(frozen=True, slots=True)
+class KeySchema:
+    """The attributes of a key: the partition key, and the sort key where there is one."""
+
+    partition: KeyAttribute
+    sort: KeyAttribute | None = None
+
+    @property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return (self.partition,) if self.sort is None else (self.partition, self.sort)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.partition.name,) if self.sort is None else (self.partition.name, self.sort.name)
+
+    def place(self, item: Item) -> tuple[bytes, bytes]:
+        """Partition and sort bytes of an item that has the key's attributes in their types; no sort key is the empty bytes."""
+        return key_bytes(item[self.partition.name]), b"" if self.sort is None else key_bytes(item[self.sort.name])
+
+    def of(self, item: Item) -> Item:
+        """The key's own attributes of an item, sharing their values."""
+        return {name: item[name] for name in self.names}
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A secondary index. ``space`` is where its entries are stored."""
+
+    name: str
+    is_global: bool
+    key: KeySchema
+    projection: ProjectionType
+    included: frozenset[str]
+    space: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table as its definition describes it. ``space`` is where its items are stored; a table that is made anew gets another."""
+
+    name: str
+    space: str
+    key: KeySchema
+    indexes: tuple[Index, ...]
+    stream: StreamView | None
+    time_to_live: str | None
+    description: dict[str, Any]
+
+    def index(self, name: str) -> Index | None:
+        return next((index for index in self.indexes if index.name == name), None)
+
+    @property
+    def has_local_indexes(self) -> bool:
+        return any(not index.is_global for index in self.indexes)
+
+
+def table_of(text: str) -> Table:
+    """The table that a definition's text describes; ``definition_text`` makes that text."""
+    content = json.loads(text)
+    description = content["description"]
+    types: dict[str, KeyType] = {definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]}
+    indexes = [
+        Index(
+            name=index["IndexName"],
+            is_global=is_global,
+            key=_key_schema(index["KeySchema"], types),
+            projection=index["Projection"]["ProjectionType"],
+            included=frozenset(index["Projection"].get("NonKeyAttributes", ())),
+            space=f"{description['TableId']}/{index['IndexName']}",
+        )
+        for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False))
+        for index in description.get(member, ())
+    ]
+    return Table(
+        name=description["TableName"],
+        space=description["TableId"],
+        key=_key_schema(description["KeySchema"], types),
+        indexes=tuple(indexes),
+        stream=description.get("StreamSpecification", {}).get("StreamViewType"),
+        time_to_live=content["time_to_live"],
+        description=description,
+    )
+
+
+def definition_text(description: dict[str, Any], time_to_live: str | None) -> str:
+    """What the store keeps of a table: its description as DescribeTable tells it, and the attribute that expires items."""
+    return json.dumps({"description": description, "time_to_live": time_to_live})
+
+
+def _key_schema(elements: list[dict[str, str]], types: dict[str, KeyType]) -> KeySchema:
+    by_role = {element["KeyType"]: KeyAttribute(element["AttributeName"], types[element["AttributeName"]]) for element in elements}
+    return KeySchema(by_role["HASH"], by_role.get("RANGE"))

@@ -1,0 +1,221 @@
+"""Belongs here: rows in this process's memory under one lock. Must not be here: expressions, limits of the service."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
+from threading import RLock
+from types import TracebackType
+from typing import Final
+
+from surewrite.core.values import Item
+from surewrite.engine.stores.store import Position, TokenRecord, slot_of
+
+_SCAN_ORDER: Final = attrgetter("slot", "key")
+_SLOT: Final = attrgetter("slot")
+
+
+class _Partition:
+    """Rows with one partition key: a dict to find one, and the sort bytes in order to walk along them."""
+
+    __slots__ = ("items", "key", "order", "slot")
+
+    def __init__(self, key: bytes) -> None:
+        self.key = key
+        self.slot = slot_of(key)
+        self.items: dict[bytes, Item] = {}
+        self.order: list[bytes] = []
+
+
+class _Space:
+    """Partitions by key, and in the order of a scan once one was asked for."""
+
+    __slots__ = ("_sorted", "partitions", "size")
+
+    def __init__(self) -> None:
+        self.partitions: dict[bytes, _Partition] = {}
+        self.size = 0
+        self._sorted: list[_Partition] | None = None
+
+    def put(self, partition: bytes, sort: bytes, item: Item) -> Item | None:
+        found = self.partitions.get(partition)
+        if found is None:
+            found = self.partitions[partition] = _Partition(partition)
+            self._sorted = None
+        old = found.items.get(sort)
+        found.items[sort] = item
+        if old is None:
+            self.size += 1
+            if found.order and sort < found.order[-1]:
+                insort(found.order, sort)
+            else:
+                found.order.append(sort)
+        return old
+
+    def delete(self, partition: bytes, sort: bytes) -> Item | None:
+        found = self.partitions.get(partition)
+        old = found.items.pop(sort, None) if found is not None else None
+        if found is None or old is None:
+            return None
+        self.size -= 1
+        del found.order[bisect_left(found.order, sort)]
+        if not found.order:
+            del self.partitions[partition]
+            self._sorted = None
+        return old
+
+    def in_scan_order(self) -> list[_Partition]:
+        if self._sorted is None:
+            self._sorted = sorted(self.partitions.values(), key=_SCAN_ORDER)
+        return self._sorted
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What one memory store holds."""
+
+    spaces: dict[str, _Space] = field(default_factory=dict[str, _Space])
+    definitions: dict[str, str] = field(default_factory=dict[str, str])
+    tokens: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord])
+
+
+class MemoryStore:
+    """Tables, rows and tokens of one process; they end with it.
+
+    Reading or writing a row costs a few dict accesses. The first scan after a partition came or went sorts the partitions.
+    """
+
+    waits: Final = False
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._contents = _Contents()
+        self._reading = _MemorySession(self._contents, self._lock, journal=None)
+
+    def session(self, *, write: bool) -> _MemorySession:
+        """One session under the store's lock; the changes of a block that raises are taken back."""
+        return _MemorySession(self._contents, self._lock, journal=[]) if write else self._reading
+
+    def close(self) -> None:
+        """Nothing to do: the rows live as long as the object."""
+
+
+class _MemorySession:
+    """The contents while the lock is held. ``journal`` holds how to take back each change; a reading session has none."""
+
+    __slots__ = ("_contents", "_journal", "_lock")
+
+    def __init__(self, contents: _Contents, lock: RLock, journal: list[Callable[[], object]] | None) -> None:
+        self._contents = contents
+        self._lock = lock
+        self._journal = journal
+
+    def __enter__(self) -> _MemorySession:
+        self._lock.acquire()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if kind is not None and self._journal:
+                for undo in reversed(self._journal):
+                    undo()
+        finally:
+            self._lock.release()
+
+    def _undo_with(self, undo: Callable[[], object]) -> None:
+        if self._journal is None:
+            raise AssertionError("a reading session was asked to write")
+        self._journal.append(undo)
+
+    def get(self, space: str, partition: bytes, sort: bytes) -> Item | None:
+        found = self._contents.spaces.get(space)
+        rows = found.partitions.get(partition) if found is not None else None
+        return rows.items.get(sort) if rows is not None else None
+
+    def put(self, space: str, partition: bytes, sort: bytes, item: Item) -> None:
+        target = self._contents.spaces.get(space)
+        if target is None:
+            target = self._contents.spaces[space] = _Space()
+        old = target.put(partition, sort, item)
+        self._undo_with(partial(target.delete, partition, sort) if old is None else partial(target.put, partition, sort, old))
+
+    def delete(self, space: str, partition: bytes, sort: bytes) -> None:
+        target = self._contents.spaces.get(space)
+        old = target.delete(partition, sort) if target is not None else None
+        if target is not None and old is not None:
+            self._undo_with(partial(target.put, partition, sort, old))
+
+    def rows(self, space: str, partition: bytes, low: bytes, high: bytes | None, *, descending: bool) -> Iterator[Item]:
+        target = self._contents.spaces.get(space)
+        found = target.partitions.get(partition) if target is not None else None
+        if found is None:
+            return
+        first = bisect_left(found.order, low)
+        end = len(found.order) if high is None else bisect_left(found.order, high)
+        for at in range(end - 1, first - 1, -1) if descending else range(first, end):
+            yield found.items[found.order[at]]
+
+    def scan(self, space: str, first_slot: int, end_slot: int, after: Position | None) -> Iterator[Item]:
+        target = self._contents.spaces.get(space)
+        if target is None:
+            return
+        partitions = target.in_scan_order()
+        start = (after.slot, after.partition) if after is not None else None
+        begin = bisect_left(partitions, first_slot, key=_SLOT) if start is None else bisect_left(partitions, start, key=_SCAN_ORDER)
+        for at in range(begin, bisect_left(partitions, end_slot, key=_SLOT)):
+            found = partitions[at]
+            resumed = after is not None and found.key == after.partition
+            for index in range(bisect_right(found.order, after.sort) if after is not None and resumed else 0, len(found.order)):
+                yield found.items[found.order[index]]
+
+    def drop_space(self, space: str) -> None:
+        dropped = self._contents.spaces.pop(space, None)
+        if dropped is not None:
+            self._undo_with(partial(self._contents.spaces.__setitem__, space, dropped))
+
+    def size(self, space: str) -> int:
+        found = self._contents.spaces.get(space)
+        return found.size if found is not None else 0
+
+    def definition(self, table: str) -> str | None:
+        return self._contents.definitions.get(table)
+
+    def put_definition(self, table: str, text: str) -> None:
+        definitions = self._contents.definitions
+        old = definitions.get(table)
+        definitions[table] = text
+        self._undo_with(partial(definitions.pop, table) if old is None else partial(definitions.__setitem__, table, old))
+
+    def delete_definition(self, table: str) -> None:
+        old = self._contents.definitions.pop(table, None)
+        if old is not None:
+            self._undo_with(partial(self._contents.definitions.__setitem__, table, old))
+
+    def table_names(self) -> list[str]:
+        return sorted(self._contents.definitions)
+
+    def token(self, token: str) -> TokenRecord | None:
+        return self._contents.tokens.get(token)
+
+    def put_token(self, token: str, record: TokenRecord) -> None:
+        tokens = self._contents.tokens
+        old = tokens.pop(token, None)
+        tokens[token] = record
+        self._undo_with(partial(tokens.pop, token) if old is None else partial(tokens.__setitem__, token, old))
+
+    def forget_tokens(self, completed_before: float) -> None:
+        tokens = self._contents.tokens
+        # Tokens stand in the order in which they completed, so the walk ends at the first young one.
+        for token, record in list(_first_while(tokens, completed_before)):
+            del tokens[token]
+            self._undo_with(partial(tokens.__setitem__, token, record))
+
+
+def _first_while(tokens: dict[str, TokenRecord], completed_before: float) -> Iterator[tuple[str, TokenRecord]]:
+    for token, record in tokens.items():
+        if record.completed_at >= completed_before:
+            return
+        yield token, record

@@ -1,0 +1,121 @@
+"""Belongs here: the interface between the service's rules and what keeps its rows. Must not be here: expressions, limits, an implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final, Protocol
+
+from surewrite.core.values import Item
+
+SLOTS: Final = 1 << 63
+"""Partitions are laid out on slots 0 to 2**63 - 1, so that a slot fits a signed 64-bit column."""
+
+
+def slot_of(partition: bytes) -> int:
+    """Where a partition stands in the order of a scan: a hash, so that segments of a scan are of about equal size."""
+    return int.from_bytes(blake2b(partition, digest_size=8).digest(), "big") >> 1
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The place of one row in the order of a scan."""
+
+    slot: int
+    partition: bytes
+    sort: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """What is kept of a finished transaction under its client request token.
+
+    ``digest`` stands for its content, ``completed_at`` is in seconds since 1970, ``cancellation`` is the JSON text of the
+    reasons where it was cancelled and cancelled ones are remembered.
+    """
+
+    digest: str
+    completed_at: float
+    cancellation: str | None = None
+
+
+class Session(Protocol):
+    """One atomic look at, or change of, the rows. A space is a table or an index; within it rows are ordered by partition, then sort bytes.
+
+    Items handed in belong to the store from then on, and items handed out are never changed by either side.
+    """
+
+    def get(self, space: str, partition: bytes, sort: bytes) -> Item | None: ...
+
+    def put(self, space: str, partition: bytes, sort: bytes, item: Item) -> None: ...
+
+    def delete(self, space: str, partition: bytes, sort: bytes) -> None: ...
+
+    def rows(self, space: str, partition: bytes, low: bytes, high: bytes | None, *, descending: bool) -> Iterator[Item]:
+        """Items of one partition with ``low <= sort < high``, in the order of sort; no upper end where ``high`` is None."""
+        ...
+
+    def scan(self, space: str, first_slot: int, end_slot: int, after: Position | None) -> Iterator[Item]:
+        """Items with ``first_slot <= slot < end_slot`` in the order of slot, partition, sort, behind ``after``."""
+        ...
+
+    def drop_space(self, space: str) -> None: ...
+
+    def size(self, space: str) -> int:
+        """Number of rows; the cost grows with it on a store on disk."""
+        ...
+
+    def definition(self, table: str) -> str | None:
+        """The text kept for a table. Equal text means that the table was not changed."""
+        ...
+
+    def put_definition(self, table: str, text: str) -> None: ...
+
+    def delete_definition(self, table: str) -> None: ...
+
+    def table_names(self) -> list[str]:
+        """All tables, ascending by the bytes of their names."""
+        ...
+
+    def token(self, token: str) -> TokenRecord | None: ...
+
+    def put_token(self, token: str, record: TokenRecord) -> None: ...
+
+    def forget_tokens(self, completed_before: float) -> None: ...
+
+
+class Store(Protocol):
+    """Keeps tables, rows and tokens. Safe between threads."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a session may wait for a disk or another process."""
+        ...
+
+    def session(self, *, write: bool) -> AbstractContextManager[Session]:
+        """One session. When the block ends, all its changes are kept; when it raises, none. Raises ``StoreError``."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class StoreError(Exception):
+    """The store could not do its work; the text says what to do. ``applied`` is False where it is certain that nothing was kept, else None."""
+
+    def __init__(self, message: str, *, applied: bool | None = False) -> None:
+        super().__init__(message)
+        self.applied = applied
+
+
+class StoreUnusable(StoreError):
+    """The file is not one of this store's, is damaged, or may not be written. It was left as it was."""
+
+
+class StoreFull(StoreError):
+    """There was no room for the change. Nothing of it was kept."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store for longer than the limit. Nothing was kept."""
