@@ -39,6 +39,7 @@ class Guard(Enum):
     STAMPED = "loaded version and stamp"
     STAMPED_DELETE = "delete of a loaded entity"
     VERSION = "a version number that the write raises"
+    VERSION_DELETE = "delete by a version number"
     ORDER = "an order that the write raises"
     OPERATION_ID = "an operation id that the write adds"
     TOKEN = "the client request token of a transaction"
@@ -53,7 +54,7 @@ class Guard(Enum):
 
     @property
     def deletes(self) -> bool:
-        return self in (Guard.STAMPED_DELETE, Guard.IDEMPOTENT_DELETE)
+        return self in (Guard.STAMPED_DELETE, Guard.VERSION_DELETE, Guard.IDEMPOTENT_DELETE)
 
 
 _UNGUARDED = frozenset({Guard.IDEMPOTENT, Guard.IDEMPOTENT_DELETE, Guard.NOT_IDEMPOTENT})
@@ -67,6 +68,7 @@ class AnswerClass(Enum):
     COUNTED = "refused by an item that holds the write's operation id"
     NEVER = "refused by an item which proves that no attempt took effect or ever can"
     NEWER = "refused by an item with the same or a newer order"
+    REBORN = "refused by an item of another life than the loaded one"
     ABSENT = "refused, and no item is stored"
     OTHER = "refused by any other item"
     UNSEEN = "refused by an item that the answer does not show"
@@ -103,6 +105,7 @@ _COMMON: dict[AnswerClass, Row] = {
     _A.COUNTED: (_D.REFUSED, _D.RECOVERED),
     _A.NEVER: (_D.REFUSED, _D.REFUSED),
     _A.NEWER: (_D.REFUSED, _D.UNKNOWN),
+    _A.REBORN: (_D.REFUSED, _D.UNKNOWN),
     _A.ABSENT: (_D.REFUSED, _D.UNKNOWN),
     _A.OTHER: (_D.REFUSED, _D.UNKNOWN),
     _A.UNSEEN: (_D.READ, _D.READ),
@@ -116,12 +119,14 @@ _COMMON: dict[AnswerClass, Row] = {
 
 TABLES: dict[Guard, dict[AnswerClass, Row]] = {
     Guard.STAMPED: _COMMON,
-    Guard.STAMPED_DELETE: _COMMON | {_A.ABSENT: (_D.REFUSED, _D.GONE), _A.OTHER: (_D.REFUSED, _D.GONE)},
+    Guard.STAMPED_DELETE: _COMMON | {_A.ABSENT: (_D.REFUSED, _D.GONE), _A.REBORN: (_D.REFUSED, _D.GONE)},
     Guard.VERSION: _COMMON,
+    Guard.VERSION_DELETE: _COMMON | {_A.ABSENT: (_D.REFUSED, _D.GONE)},
     Guard.ORDER: _COMMON | {_A.NEWER: (_D.REFUSED, _D.SUPERSEDED)},
     Guard.OPERATION_ID: _COMMON,
     Guard.TOKEN: _COMMON
     | {
+        _A.REBORN: (_D.REFUSED, _D.FENCE),
         _A.ABSENT: (_D.REFUSED, _D.FENCE),
         _A.OTHER: (_D.REFUSED, _D.FENCE),
         _A.NEVER: (_D.REFUSED, _D.FENCE),

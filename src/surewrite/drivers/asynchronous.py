@@ -1,0 +1,162 @@
+"""Belongs here: the same loop, awaited; passes cancellation into the generator. Must not be here: a hidden event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, assert_never
+from weakref import WeakKeyDictionary
+
+from surewrite.core.answers import Rejection, Success
+from surewrite.core.effects import (
+    Acquire,
+    CallUser,
+    DrawRandom,
+    Effect,
+    Lock,
+    Moment,
+    NewId,
+    Operation,
+    Pause,
+    ReadClock,
+    Release,
+    Send,
+    StartSide,
+    Steps,
+    StopSide,
+)
+from surewrite.drivers.backend import AsyncBackend
+from surewrite.drivers.clocks import Chance, Clock, ServerOffset
+
+R = TypeVar("R")
+
+
+class AsyncDriver:
+    """Runs operations on the running event loop. One driver may be used from several loops, one after another or in several threads."""
+
+    def __init__(
+        self, backend: AsyncBackend, *, clock: Clock, chance: Chance, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self.backend = backend
+        self.offset = ServerOffset()
+        self._clock = clock
+        self._chance = chance
+        self._sleep = sleep
+        self._locks: WeakKeyDictionary[Lock, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
+
+    async def run(self, steps: Steps[R]) -> R:
+        """Perform the effects that ``steps`` yields until it returns or raises."""
+        return await _Run(self).to_end(steps)
+
+    def lock_for(self, lock: Lock) -> asyncio.Lock:
+        """An asyncio lock belongs to one loop, so each loop has its own; a lock does not exclude tasks of two loops."""
+        by_loop = self._locks.setdefault(lock, WeakKeyDictionary())
+        return by_loop.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+
+    def moment(self) -> Moment:
+        wall = self._clock.wall()
+        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic())
+
+    async def send(self, effect: Send) -> object:
+        answer = await self.backend.send(effect.request, effect.timeout_seconds)
+        if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
+            self.offset.learn(answer.server_time, self._clock.wall())
+        return answer
+
+    async def sleep(self, seconds: float) -> None:
+        await self._sleep(seconds)
+
+    def draw(self) -> float:
+        return self._chance.number()
+
+    def new_id(self) -> str:
+        return self._chance.new_id()
+
+
+class _Run:
+    """One operation being run: what it holds is released however it ends."""
+
+    __slots__ = ("_driver", "_held", "_sides")
+
+    def __init__(self, driver: AsyncDriver) -> None:
+        self._driver = driver
+        self._held: list[Lock] = []
+        self._sides: list[asyncio.Task[Any]] = []
+
+    async def to_end(self, steps: Steps[R]) -> R:
+        try:
+            effect = next(steps)
+            while True:
+                try:
+                    value = await self._perform(effect)
+                except BaseException as interruption:
+                    effect = steps.throw(interruption)
+                    if not isinstance(interruption, Exception):
+                        steps.close()
+                        raise RuntimeError(f"an operation asked for {effect!r} after it was interrupted") from interruption
+                else:
+                    effect = steps.send(value)
+        except StopIteration as finished:
+            result: R = finished.value
+            return result
+        finally:
+            if self._held or self._sides:
+                await self._release_all()
+
+    async def _release_all(self) -> None:
+        for lock in self._held:
+            self._driver.lock_for(lock).release()
+        self._held.clear()
+        for side in self._sides:
+            side.cancel()
+        await asyncio.gather(*self._sides, return_exceptions=True)
+        self._sides.clear()
+
+    async def _perform(self, effect: Effect) -> object:  # noqa: PLR0911 - one return an effect reads as the table that it is
+        driver = self._driver
+        match effect:
+            case Send():
+                return await driver.send(effect)
+            case ReadClock():
+                return driver.moment()
+            case NewId():
+                return driver.new_id()
+            case Pause(seconds=seconds):
+                return await driver.sleep(seconds)
+            case DrawRandom():
+                return driver.draw()
+            case CallUser(function=function, arguments=arguments):
+                result = function(*arguments)
+                return await result if inspect.isawaitable(result) else result
+            case Acquire(lock=lock):
+                await driver.lock_for(lock).acquire()
+                self._held.append(lock)
+                return None
+            case Release(lock=lock):
+                self._held.remove(lock)
+                driver.lock_for(lock).release()
+                return None
+            case StartSide(operation=operation):
+                return self._start_side(operation)
+            case StopSide(handle=handle):
+                assert isinstance(handle, asyncio.Task)
+                return await self._stop_side(handle)
+            case _:
+                assert_never(effect)
+
+    def _start_side(self, operation: Operation[Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(_Run(self._driver).to_end(operation.steps()), name="surewrite-side")
+        self._sides.append(task)
+        return task
+
+    async def _stop_side(self, task: asyncio.Task[Any]) -> Any:
+        self._sides.remove(task)
+        task.cancel()
+        try:
+            return await task
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():
+                raise
+            return None

@@ -1,0 +1,190 @@
+"""Belongs here: the loop that performs effects with real time, randomness and a blocking backend. Must not be here: retry rules, logging of item contents."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar, assert_never
+from weakref import WeakKeyDictionary
+
+from surewrite.core.answers import Rejection, Success
+from surewrite.core.effects import (
+    Acquire,
+    CallUser,
+    DrawRandom,
+    Effect,
+    Lock,
+    Moment,
+    NewId,
+    Operation,
+    Pause,
+    ReadClock,
+    Release,
+    Send,
+    StartSide,
+    Steps,
+    StopSide,
+)
+from surewrite.drivers.backend import Backend
+from surewrite.drivers.clocks import Chance, Clock, ServerOffset
+
+R = TypeVar("R")
+
+
+class StoppedSide(BaseException):
+    """Thrown into a side operation that its owner stops. No ``Exception``, so that an operation lets it pass like a cancellation."""
+
+
+class BlockingDriver:
+    """Runs operations in the calling thread. One driver may be used by any number of threads."""
+
+    def __init__(self, backend: Backend, *, clock: Clock, chance: Chance, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.backend = backend
+        self.offset = ServerOffset()
+        self._clock = clock
+        self._chance = chance
+        self._sleep = sleep
+        self._locks: WeakKeyDictionary[Lock, threading.Lock] = WeakKeyDictionary()
+        self._locks_guard = threading.Lock()
+
+    def run(self, steps: Steps[R]) -> R:
+        """Perform the effects that ``steps`` yields until it returns or raises."""
+        return _Run(self, stop=None).to_end(steps)
+
+    def lock_for(self, lock: Lock) -> threading.Lock:
+        with self._locks_guard:
+            found = self._locks.get(lock)
+            if found is None:
+                found = self._locks[lock] = threading.Lock()
+            return found
+
+    def moment(self) -> Moment:
+        wall = self._clock.wall()
+        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic())
+
+    def send(self, effect: Send) -> object:
+        answer = self.backend.send(effect.request, effect.timeout_seconds)
+        if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
+            self.offset.learn(answer.server_time, self._clock.wall())
+        return answer
+
+    def sleep(self, seconds: float) -> None:
+        self._sleep(seconds)
+
+    def draw(self) -> float:
+        return self._chance.number()
+
+    def new_id(self) -> str:
+        return self._chance.new_id()
+
+
+class _Run:
+    """One operation being run: what it holds is released however it ends."""
+
+    __slots__ = ("_driver", "_held", "_sides", "_stop")
+
+    def __init__(self, driver: BlockingDriver, stop: threading.Event | None) -> None:
+        self._driver = driver
+        self._stop = stop
+        self._held: list[Lock] = []
+        self._sides: list[_Side] = []
+
+    def to_end(self, steps: Steps[R]) -> R:
+        try:
+            effect = next(steps)
+            while True:
+                try:
+                    value = self._perform(effect)
+                except BaseException as interruption:
+                    effect = steps.throw(interruption)
+                    if not isinstance(interruption, Exception):
+                        steps.close()
+                        raise RuntimeError(f"an operation asked for {effect!r} after it was interrupted") from interruption
+                else:
+                    effect = steps.send(value)
+        except StopIteration as finished:
+            result: R = finished.value
+            return result
+        finally:
+            if self._held or self._sides:
+                self._release_all()
+
+    def _release_all(self) -> None:
+        for side in self._sides:
+            side.stop()
+        for lock in self._held:
+            self._driver.lock_for(lock).release()
+        self._sides.clear()
+        self._held.clear()
+
+    def _perform(self, effect: Effect) -> object:  # noqa: PLR0911 - one return an effect reads as the table that it is
+        driver = self._driver
+        if self._stop is not None and self._stop.is_set():
+            raise StoppedSide
+        match effect:
+            case Send():
+                return driver.send(effect)
+            case ReadClock():
+                return driver.moment()
+            case NewId():
+                return driver.new_id()
+            case Pause(seconds=seconds):
+                return self._pause(seconds)
+            case DrawRandom():
+                return driver.draw()
+            case CallUser(function=function, arguments=arguments):
+                return function(*arguments)
+            case Acquire(lock=lock):
+                driver.lock_for(lock).acquire()
+                self._held.append(lock)
+                return None
+            case Release(lock=lock):
+                self._held.remove(lock)
+                driver.lock_for(lock).release()
+                return None
+            case StartSide(operation=operation):
+                side = _Side(driver, operation)
+                self._sides.append(side)
+                return side
+            case StopSide(handle=handle):
+                assert isinstance(handle, _Side)
+                self._sides.remove(handle)
+                return handle.stop()
+            case _:
+                assert_never(effect)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop is None:
+            self._driver.sleep(seconds)
+        elif self._stop.wait(seconds):
+            raise StoppedSide
+
+
+class _Side:
+    """An operation that runs in a thread of its own until it ends or is stopped."""
+
+    __slots__ = ("_error", "_result", "_stop", "_thread")
+
+    def __init__(self, driver: BlockingDriver, operation: Operation[Any]) -> None:
+        self._stop = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, args=(driver, operation), name="surewrite-side", daemon=True)
+        self._thread.start()
+
+    def _work(self, driver: BlockingDriver, operation: Operation[Any]) -> None:
+        try:
+            self._result = _Run(driver, self._stop).to_end(operation.steps())
+        except StoppedSide:
+            pass
+        except BaseException as error:  # noqa: BLE001 - kept, and raised in the thread that stops the side
+            self._error = error
+
+    def stop(self) -> Any:
+        """End it, wait for it, and give its result. Raises what it raised."""
+        self._stop.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._result

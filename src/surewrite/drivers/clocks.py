@@ -1,0 +1,48 @@
+"""Belongs here: where a driver takes time, chance and ids from. Must not be here: who asks for them, or why."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time in seconds: ``wall`` since 1970, ``monotonic`` from any fixed point. Give your own to ``connect(clock=...)`` in tests."""
+
+    wall: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def id_from_the_system() -> str:
+    """72 random bits as text. From the operating system: a private generator would repeat itself after a fork or a restored snapshot."""
+    return secrets.token_urlsafe(9)
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Randomness: ``number`` in [0, 1) spreads retries, ``new_id`` names writes and must never repeat."""
+
+    number: Callable[[], float] = random.random
+    new_id: Callable[[], str] = id_from_the_system
+
+
+class ServerOffset:
+    """How far the service's clock is ahead of this machine's, in seconds, by the latest answer that told it.
+
+    The service tells whole seconds, so a difference of up to a second is noise and is ignored.
+    """
+
+    NOISE_SECONDS = 1.0
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def learn(self, server_time: float, wall: float) -> None:
+        difference = server_time - wall
+        self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
