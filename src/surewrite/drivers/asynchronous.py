@@ -123,7 +123,8 @@ class _Run:
             case NewId():
                 return driver.new_id()
             case Pause(seconds=seconds):
-                return await driver.sleep(seconds)
+                await driver.sleep(seconds)
+                return None
             case DrawRandom():
                 return driver.draw()
             case CallUser(function=function, arguments=arguments):

@@ -130,7 +130,8 @@ class _Run:
             case NewId():
                 return driver.new_id()
             case Pause(seconds=seconds):
-                return self._pause(seconds)
+                self._pause(seconds)
+                return None
             case DrawRandom():
                 return driver.draw()
             case CallUser(function=function, arguments=arguments):
