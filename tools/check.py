@@ -37,7 +37,7 @@ def all_checks() -> tuple[Check, ...]:
     layout = (program("ruff"), "format", "--check")
     contracts = (program("lint-imports"), "--no-logo")
     types = (program("mypy"),)
-    tests = (sys.executable, "-m", "pytest", "-q", "-n", "2")
+    tests = (sys.executable, "-m", "pytest", "-n", "2")
     return (
         Check("lint", lint, lint),
         Check("format", layout, layout),

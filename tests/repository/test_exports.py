@@ -1,0 +1,31 @@
+"""The public names of the package are those that docs/reference.md lists, no more and no less."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import surewrite
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
+# A row of the table: the name in the first column, what it is in the second.
+ROW = re.compile(r"^\| `(?P<name>\w+)` \|", re.MULTILINE)
+
+
+def exported() -> list[str]:
+    return list(getattr(surewrite, "__all__", ()))
+
+
+def test_exports_are_the_documented_names() -> None:
+    documented = ROW.findall(REFERENCE.read_text(encoding="utf-8"))
+    assert sorted(exported()) == sorted(documented)
+
+
+def test_every_export_exists() -> None:
+    assert [name for name in exported() if not hasattr(surewrite, name)] == []
+
+
+def test_no_public_name_is_outside_the_list() -> None:
+    public = {name for name, value in vars(surewrite).items() if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"}
+    assert public <= set(exported())
