@@ -3,7 +3,9 @@
 Each class says what happened to the data::
 
     SurewriteError
+    ├─ DefinitionError (TypeError)     an entity is declared wrongly: nothing can be sent before that is fixed
     ├─ InvalidRequest (ValueError)     not sent, or refused as malformed: fix the call
+    ├─ UndecodableItem (ValueError)    a stored item does not fit its entity: see the attributes
     ├─ WriteRefused                    did not take effect, and no attempt of it can any more
     │  ├─ ConditionFailed              a condition of the caller did not hold
     │  ├─ AlreadyExists                create, and an item was there
@@ -50,6 +52,22 @@ class InvalidRequest(SurewriteError, ValueError):
     def __init__(self, message: str, *, key: Any = None, attempts: int = 0, code: str | None = None) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.code = code
+
+class DefinitionError(SurewriteError, TypeError):
+    """An entity or a codec is declared in a way that cannot work. The text says what to write instead."""
+
+class UndecodableItem(SurewriteError, ValueError):
+    """A stored item does not fit the entity that it is read as; reading changed nothing.
+
+    ``entity`` is the type that was asked for, ``field`` the field that does not fit (or ``None``), ``stored_type`` the
+    letters of the type stored in its place, such as ``"S"``, or ``None`` where nothing is stored.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, entity: type | None = None, field: str | None = None, stored_type: str | None = None) -> None:
+        super().__init__(message, key=key)
+        self.entity = entity
+        self.field = field
+        self.stored_type = stored_type
 
 class WriteRefused(SurewriteError):
     """The write did not take effect, and no attempt of it can any more.

@@ -13,6 +13,7 @@ from typing import Literal, assert_never
 from surewrite.core.values import AttributeValue
 
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
+Sign = Literal["+", "-"]
 FunctionName = Literal["attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"]
 
 
@@ -46,7 +47,7 @@ class IfNotExists:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    operator: Literal["+", "-"]
+    operator: Sign
     left: Operand
     right: Operand
 
