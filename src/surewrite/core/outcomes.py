@@ -99,9 +99,10 @@ class Refused(Generic[E]):
     def existing(self) -> E:
         """The stored entity that refused the write. Raises ``ItemNotFound`` or ``WrongEntityType`` where there is none to hand out."""
         if self.item is None:
-            raise self.error() if self.reason is RefusalReason.WRONG_ENTITY_TYPE else ItemNotFound(
-                f"{self.entity}: no item of this type came with the refusal ({self.reason.value})", key=self.key, attempts=self.attempts
-            )
+            if self.stored_type is not None:
+                message = f"{self.entity}: {_SENTENCES[RefusalReason.WRONG_ENTITY_TYPE]}"
+                raise WrongEntityType(message, key=self.key, attempts=self.attempts, stored_type=self.stored_type)
+            raise ItemNotFound(f"{self.entity}: no item came with the refusal ({self.reason.value})", key=self.key, attempts=self.attempts)
         return self.item
 
     def error(self) -> WriteRefused:

@@ -1,0 +1,171 @@
+"""Belongs here: sending one plan until the table gives its word. Must not be here: what the word means to the caller, the table itself."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.decisions import CONFLICT_CODES, AnswerClass, Decision, brings_doubt, class_of_answer, decide, decide_at_deadline
+from surewrite.core.effects import Moment, Steps, now, pause, random_number, send
+from surewrite.core.environment import Environment
+from surewrite.core.observation import Observation, ObservationKind
+from surewrite.core.plans import Plan, classify_refusal, is_own
+from surewrite.core.requests import Request
+from surewrite.core.values import Item
+
+ATTEMPTS_MAX = 64
+"""The deadline ends a write long before; this bounds the loop where clocks are injected."""
+
+PAUSE_SECONDS_FIRST = 0.05
+PAUSE_SECONDS_MAX = 1.0
+"""Pauses are drawn from [0, min(max, first * 2 ** n)): full jitter. Source: AWS Architecture Blog, exponential backoff and jitter; the first by the Developer Guide."""
+
+
+class AppliedWrites:
+    """Counts the writes that were applied inside one run of a body that may be run again."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+applied_in_this_run: ContextVar[AppliedWrites | None] = ContextVar("surewrite_applied_in_this_run", default=None)
+"""Set by the retry of a body around each run, so that a write inside it is seen without being handed through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a plan ended: the final word and what it rests on. ``item`` is what the service returned, or the item that refused."""
+
+    decision: Decision
+    answer: Answer
+    item: Item | None
+    attempts: int
+    in_doubt: bool
+
+
+def attempt_until_decided(environment: Environment, plan: Plan, started: Moment) -> Steps[Ending]:
+    """Send the plan, and again as far as its guard allows, until there is a word for it."""
+    request = plan.request()
+    deadline = started.monotonic + environment.deadline_seconds
+    moment, in_doubt = started, False
+    for number in range(1, ATTEMPTS_MAX + 1):
+        answer = yield from _send_recording_doubt(environment, plan, request, moment, deadline)
+        if isinstance(answer, (Success, Rejection)) and answer.resent:
+            in_doubt = True
+        answer_class, item = _classify(environment, plan, answer)
+        decision = decide(plan.guard, in_doubt, answer_class, raise_in_doubt=plan.raise_in_doubt)
+        in_doubt = in_doubt or brings_doubt(answer_class)
+        if environment.observer is not None:
+            moment = yield from _observe_attempt(environment, plan, number, answer_class, moment)
+        if decision is Decision.READ:
+            return (yield from _settle_by_reading(environment, plan, answer, number, in_doubt))
+        if decision is not Decision.RESEND:
+            return _end(environment, plan, Ending(decision, answer, item, number, in_doubt), moment)
+        moment = yield from now()
+        seconds = yield from backoff_seconds(number)
+        if moment.monotonic + seconds >= deadline or number == ATTEMPTS_MAX:
+            break
+        yield from pause(seconds)
+        moment = yield from now()
+    return _end(environment, plan, Ending(decide_at_deadline(Decision.RESEND, in_doubt), answer, item, number, in_doubt), moment)
+
+
+def backoff_seconds(number: int) -> Steps[float]:
+    """How long to wait after the attempt of that number, counted from one."""
+    share = yield from random_number()
+    return share * min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_FIRST * 2.0 ** (number - 1))
+
+
+def _send_recording_doubt(environment: Environment, plan: Plan, request: Request, moment: Moment, deadline: float) -> Steps[Answer]:
+    """One attempt. An interrupt leaves the write in doubt: it is kept in the registry and the interrupt carries the plan."""
+    timeout = max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic))
+    try:
+        return (yield from send(request, timeout))
+    except BaseException as interruption:
+        if plan.stamp is not None:
+            environment.doubts.add(plan.stamp, moment.monotonic)
+        interruption.add_note(f"surewrite: a {plan.verb} of {plan.entity} was interrupted after it was begun: it may have taken effect")
+        vars(interruption)["plan"] = plan
+        raise
+
+
+def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[AnswerClass, Item | None]:
+    found = class_of_answer(answer)
+    if isinstance(answer, Success):
+        return AnswerClass.DONE, answer.body.get("Attributes")
+    if found is not None:
+        return found, None
+    assert isinstance(answer, Rejection)
+    if answer.item is not None and environment.traits.old_item is None:
+        environment.learn(old_item=True)
+    return classify_refusal(plan, answer.item, shows_items=environment.traits.old_item is True), answer.item
+
+
+def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, number: int, in_doubt: bool) -> Steps[Ending]:
+    """The refusal did not show its item. Read it, consistently: only an own stamp or birth concludes anything that was in doubt."""
+    read = yield from send(Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}), environment.timeout_seconds)
+    moment = yield from now()
+    if not isinstance(read, Success):
+        return _end(environment, plan, Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt), moment)
+    item: Item | None = read.body.get("Item")
+    if item is not None and is_own(plan, item):
+        decision = Decision.RECOVERED
+    elif not in_doubt:
+        decision = Decision.REFUSED
+    elif item is None and plan.guard.deletes:
+        decision = Decision.GONE
+    else:
+        decision = Decision.UNKNOWN
+    return _end(environment, plan, Ending(decision, answer, item, number, in_doubt), moment)
+
+
+def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:
+    if ending.decision in (Decision.APPLIED, Decision.RECOVERED, Decision.GONE):
+        applied = applied_in_this_run.get()
+        if applied is not None:
+            applied.count += 1
+    elif ending.decision in (Decision.UNKNOWN, Decision.SUPERSEDED) and plan.stamp is not None:
+        environment.doubts.add(plan.stamp, moment.monotonic)
+    if environment.observer is not None:
+        _observe_ending(environment, plan, ending)
+    return ending
+
+
+def _observe_attempt(environment: Environment, plan: Plan, number: int, answer: AnswerClass, begun: Moment) -> Steps[Moment]:
+    moment = yield from now()
+    _observe(environment, plan, "attempt", number, answer.name.lower(), moment.monotonic - begun.monotonic)
+    return moment
+
+
+def _observe_ending(environment: Environment, plan: Plan, ending: Ending) -> None:
+    answer = ending.answer
+    conflict = isinstance(answer, Rejection) and answer.code in CONFLICT_CODES
+    kind: ObservationKind | None = None
+    if ending.decision is Decision.RECOVERED:
+        kind = "recovered"
+    elif ending.decision in (Decision.UNKNOWN, Decision.SUPERSEDED):
+        kind = "unknown"
+    elif ending.decision is Decision.REFUSED or (ending.decision is Decision.REJECTED and conflict):
+        kind = "conflict"
+    if kind is not None:
+        _observe(environment, plan, kind, ending.attempts, ending.decision.name.lower(), 0.0)
+
+
+def _observe(environment: Environment, plan: Plan, kind: ObservationKind, number: int, answer: str, seconds: float) -> None:
+    digest = hash(tuple(sorted((name, repr(value)) for name, value in plan.key.items())))
+    environment.observe(Observation(kind, plan.verb, plan.table, plan.entity, number, answer, seconds, digest))
+
+
+def describe_answer(answer: Answer) -> str:
+    """The answer for an error's text: codes and causes, never contents."""
+    match answer:
+        case Success():
+            return "the service answered"
+        case Rejection(code=code, status=status):
+            return f"the service answered {code} (status {status})"
+        case NoAnswer(detail=detail) | NotSent(detail=detail):
+            return detail

@@ -1,0 +1,212 @@
+"""Belongs here: a planned write as a frozen value: what is sent, what guards it, what each part of its condition means. Must not be here: looking at outcomes, the current time.
+
+The same plan is sent alone, as one action of a transaction, or in bulk. ``planning`` makes plans from intents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from surewrite.core.decisions import AnswerClass, Guard
+from surewrite.core.guards import Mark, shows_newer_order, shows_operation
+from surewrite.core.outcomes import RefusalReason
+from surewrite.core.requests import Request
+from surewrite.core.values import AttributeValue, Item
+
+Verb = Literal["create", "put", "update", "upsert", "delete", "check"]
+InDoubt = Literal["resend", "raise"]
+Returning = Literal["new", "old"]
+
+_OPERATIONS: dict[str, tuple[str, str]] = {
+    "create": ("PutItem", "Put"),
+    "put": ("PutItem", "Put"),
+    "update": ("UpdateItem", "Update"),
+    "upsert": ("UpdateItem", "Update"),
+    "delete": ("DeleteItem", "Delete"),
+    "check": ("", "ConditionCheck"),
+}
+
+_RETURN_VALUES: dict[tuple[str, Returning], str] = {
+    ("UpdateItem", "new"): "ALL_NEW",
+    ("UpdateItem", "old"): "ALL_OLD",
+    ("PutItem", "old"): "ALL_OLD",
+    ("DeleteItem", "new"): "ALL_OLD",
+    ("DeleteItem", "old"): "ALL_OLD",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How the table stores what this library adds; ``None`` where it is switched off or the type has none."""
+
+    stamp: str | None
+    birth: str | None
+    version: str | None
+    discriminator: str | None
+    time_to_live: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The state that a loaded entity was read in, which its write demands to find."""
+
+    version: int | None
+    stamp: str | None
+    birth: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDemand:
+    """The stored version must be this one; ``None`` demands an item that carries none."""
+
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One write, ready to be sent any number of times with the same content."""
+
+    verb: Verb
+    entity: str
+    discriminator: str | None
+    names: Names
+    key: Item
+    body: Mapping[str, Any]
+    guard: Guard
+    stamp: str | None
+    version: int | None = None
+    """The version that the write stores, where it is known beforehand."""
+    expected: Expected | None = None
+    version_demand: VersionDemand | None = None
+    """The bare version number that the write demands, without a loaded entity."""
+    mark: Mark | None = None
+    fails_on_absent: bool = True
+    """Whether the condition is false where no item is stored."""
+    expiry_before: int | None = None
+    """The seconds since 1970 before which a time to live counts as expired; ``None`` if the type has none."""
+    raise_in_doubt: bool = False
+    returning: Returning = "new"
+    stored: Item | None = None
+    """What a put or create stores, whole."""
+
+    @property
+    def table(self) -> str:
+        name: str = self.body["TableName"]
+        return name
+
+    def request(self) -> Request:
+        """The write as a request of its own."""
+        operation = _OPERATIONS[self.verb][0]
+        body = dict(self.body)
+        returned = _RETURN_VALUES.get((operation, self.returning))
+        if returned is not None:
+            body["ReturnValues"] = returned
+        return Request(operation, body)
+
+    def action(self) -> dict[str, Any]:
+        """The write as one action of a transaction."""
+        return {_OPERATIONS[self.verb][1]: self.body}
+
+    def without_resend(self) -> bool:
+        return self.raise_in_doubt or self.guard is Guard.NOT_IDEMPOTENT
+
+
+def classify_refusal(plan: Plan, item: Item | None, *, shows_items: bool) -> AnswerClass:
+    """The class of a failed condition, by the item that came with the refusal.
+
+    ``shows_items`` is whether the endpoint is known to send the item along: only then does its absence mean that none is stored.
+    """
+    if item is None:
+        return AnswerClass.ABSENT if plan.fails_on_absent and shows_items else AnswerClass.UNSEEN
+    if is_own(plan, item):
+        return AnswerClass.OWN
+    if plan.mark is not None:
+        if plan.guard is Guard.OPERATION_ID and shows_operation(item, plan.mark):
+            return AnswerClass.COUNTED
+        if plan.guard is Guard.ORDER and shows_newer_order(item, plan.mark):
+            return AnswerClass.NEWER
+    if plan.expected is not None:
+        return _classify_expected(plan, plan.expected, item)
+    return AnswerClass.OTHER
+
+
+def is_own(plan: Plan, item: Item) -> bool:
+    """Whether the stored item carries the write's own stamp, or lives the life that the write began: nobody else ever writes that stamp."""
+    if plan.stamp is None:
+        return False
+    return stored_text(item, plan.names.stamp) == plan.stamp or stored_text(item, plan.names.birth) == plan.stamp
+
+
+def _classify_expected(plan: Plan, expected: Expected, item: Item) -> AnswerClass:
+    birth = stored_text(item, plan.names.birth)
+    if expected.birth is None or expected.stamp is None:
+        return AnswerClass.OTHER
+    if birth != expected.birth:
+        return AnswerClass.REBORN if birth is not None else AnswerClass.OTHER
+    if plan.guard.deletes:
+        # The loaded life goes on, so no attempt has deleted it; its stamp moved on or the caller's condition was
+        # judged on the very state that was loaded, so none ever can.
+        return AnswerClass.NEVER
+    stamp, version = stored_text(item, plan.names.stamp), stored_version(item, plan.names.version)
+    if stamp == expected.stamp and version == expected.version:
+        return AnswerClass.NEVER
+    overtaken = plan.version is not None and version == plan.version and stamp is not None and stamp.startswith(f"{plan.version}:")
+    return AnswerClass.NEVER if overtaken else AnswerClass.OTHER
+
+
+def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
+    """Which demand of the write the stored item did not meet: a missing item first, then another type, then the version, then the condition."""
+    if item is None:
+        return RefusalReason.ITEM_NOT_FOUND
+    if plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark):
+        return RefusalReason.CONDITION_FAILED
+    if is_expired(plan, item):
+        return RefusalReason.ITEM_NOT_FOUND
+    if plan.verb == "create":
+        return RefusalReason.ALREADY_EXISTS
+    if foreign_type(plan, item) is not None:
+        return RefusalReason.WRONG_ENTITY_TYPE
+    if plan.version_demand is not None and stored_version(item, plan.names.version) != plan.version_demand.version:
+        return RefusalReason.VERSION_CONFLICT
+    if plan.expected is not None:
+        moved = stored_text(item, plan.names.stamp) != plan.expected.stamp or stored_version(item, plan.names.version) != plan.expected.version
+        if moved:
+            return RefusalReason.VERSION_CONFLICT
+    return RefusalReason.CONDITION_FAILED
+
+
+def is_expired(plan: Plan, item: Item) -> bool:
+    """Whether the item's time to live lies before the plan's reading of the clock."""
+    return plan.expiry_before is not None and expired_before(item, plan.names.time_to_live, plan.expiry_before)
+
+
+def expired_before(item: Item, attribute: str | None, seconds: int) -> bool:
+    """Whether a time to live in ``attribute`` lies before ``seconds`` since 1970."""
+    value = item.get(attribute) if attribute is not None else None
+    text = value.get("N") if value is not None else None
+    return text is not None and float(text) < seconds
+
+
+def foreign_type(plan: Plan, item: Item) -> str | None:
+    """The discriminator of an item of another type; an item without one may be adopted."""
+    stored = stored_text(item, plan.names.discriminator)
+    return stored if stored is not None and plan.discriminator is not None and stored != plan.discriminator else None
+
+
+def stored_text(item: Item, attribute: str | None) -> str | None:
+    value: AttributeValue | None = item.get(attribute) if attribute is not None else None
+    return value.get("S") if value is not None else None
+
+
+def stored_version(item: Item, attribute: str | None) -> int | None:
+    """The version that an item carries; ``None`` if it has none, or one that is no whole number."""
+    value = item.get(attribute) if attribute is not None else None
+    text = value.get("N") if value is not None else None
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return None

@@ -1,0 +1,78 @@
+"""Belongs here: generators for get, with a bounded retry. Must not be here: write logic, caching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from surewrite.core.answers import NotSent, Rejection, Success
+from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
+from surewrite.core.decisions import BUSY_CODES
+from surewrite.core.effects import Moment, Steps, now, pause, send
+from surewrite.core.environment import Environment
+from surewrite.core.keys import Key
+from surewrite.core.planning import Occasion, Scope
+from surewrite.core.plans import expired_before
+from surewrite.core.requests import Request
+from surewrite.core.values import Item
+from surewrite.errors import ConnectionFailed, InvalidRequest, ItemNotFound, SurewriteError, Throttled
+
+
+def get_or_none(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps[Any]:
+    """The entity stored under the key, or ``None`` if there is none or it has expired.
+
+    Types with a version are read consistently unless told otherwise: a stale version would only make the next write fail.
+    Half a read unit per started 4 KB, a whole one where consistent.
+    """
+    item, moment = yield from get_item(scope, key, consistent=consistent)
+    return None if item is None or _expired(scope, item, moment) else scope.schema.from_item(item)
+
+
+def get(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps[Any]:
+    """The entity stored under the key. Raises ``ItemNotFound`` if there is none or it has expired."""
+    entity = yield from get_or_none(scope, key, consistent=consistent)
+    if entity is None:
+        raise ItemNotFound(f"{scope.entity}: no item is stored under this key, or it has expired", key=key)
+    return entity
+
+
+def get_item(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps[tuple[Item | None, Moment]]:
+    """The stored item as it is, expired or not, and when it was asked for."""
+    if not isinstance(key, Key):
+        raise InvalidRequest(f"{scope.entity}: expected a key, such as {scope.entity}.key_of(...), not {type(key).__name__}")
+    wanted = scope.schema.version is not None if consistent is None else consistent
+    body = {"TableName": scope.table, "Key": scope.schema.key_item(key), "ConsistentRead": wanted}
+    moment = yield from now()
+    answer = yield from ask(scope.environment, Request("GetItem", body), f"{scope.entity}: the get", key, moment)
+    return answer.body.get("Item"), moment
+
+
+def ask(environment: Environment, request: Request, what: str, key: Any, started: Moment) -> Steps[Success]:
+    """Send a request that changes nothing, or that may be made any number of times, until it is answered or the deadline comes."""
+    deadline = started.monotonic + environment.deadline_seconds
+    moment = started
+    for number in range(1, ATTEMPTS_MAX + 1):
+        answer = yield from send(request, max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic)))
+        if isinstance(answer, Success):
+            return answer
+        if isinstance(answer, Rejection) and answer.code not in BUSY_CODES and answer.status < 500:
+            raise InvalidRequest(f"{what} failed: {describe_answer(answer)}: {answer.message}", key=key, attempts=number, code=answer.code)
+        moment = yield from now()
+        seconds = yield from backoff_seconds(number)
+        if moment.monotonic + seconds >= deadline:
+            break
+        yield from pause(seconds)
+        moment = yield from now()
+    raise _failure(answer, what, key, number)
+
+
+def _failure(answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:
+    if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
+        return Throttled(f"{what} was throttled until the deadline: slow down, then try again", key=key, attempts=attempts)
+    detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
+    return ConnectionFailed(f"{what} was not answered: {detail}; trying again is safe", key=key, attempts=attempts)
+
+
+
+def _expired(scope: Scope, item: Item, moment: Moment) -> bool:
+    ttl = scope.schema.time_to_live
+    return ttl is not None and expired_before(item, ttl.stored_name, Occasion(moment, "").seconds)

@@ -1,0 +1,227 @@
+"""Belongs here: generators for single-item writes: plan, send until decided, tell the caller. Must not be here: multi-item writes, recipe logic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from surewrite.core.answers import NotSent, Rejection
+from surewrite.core.attempts import Ending, attempt_until_decided, describe_answer
+from surewrite.core.conditions import Change
+from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision, Guard
+from surewrite.core.effects import Moment, Steps, new_id, now
+from surewrite.core.entities import Stored, stored_state, with_stored
+from surewrite.core.guards import shows_newer_order
+from surewrite.core.keys import Target
+from surewrite.core.outcomes import Applied, Refused
+from surewrite.core.planning import (
+    Occasion,
+    Options,
+    Scope,
+    plan_create,
+    plan_delete,
+    plan_put,
+    plan_update,
+    plan_upsert,
+    plan_upsert_over_expired,
+)
+from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
+from surewrite.core.values import Item
+from surewrite.errors import ConnectionFailed, InvalidRequest, OldItemLost, OutcomeUnknown, SurewriteError, Throttled, TransactionConflict
+
+NO_OPTIONS = Options()
+
+OVER_EXPIRED_ATTEMPTS_MAX = 8
+"""An upsert meets an expired item, and the sweep or another writer comes before its replacement: each round is a fresh decision."""
+
+
+def create(scope: Scope, entity: Any) -> Steps[Applied[Any] | Refused[Any]]:
+    """Store a new item; refused where one is stored. One write unit per started KB, as every write here."""
+    occasion = yield from _occasion()
+    return (yield from _put_plan(scope, entity, plan_create(scope, entity, occasion, NO_OPTIONS), occasion.moment))
+
+
+def put(scope: Scope, entity: Any, options: Options) -> Steps[Applied[Any] | Refused[Any]]:
+    """Store an entity whole."""
+    occasion = yield from _occasion()
+    return (yield from _put_plan(scope, entity, plan_put(scope, entity, occasion, options), occasion.moment))
+
+
+def update(scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Steps[Applied[Any] | Refused[Any]]:
+    """Change a stored item."""
+    occasion = yield from _occasion()
+    plan = plan_update(scope, target, changes, occasion, options)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    return conclude(scope, plan, ending, occasion.moment)
+
+
+def upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], options: Options) -> Steps[Applied[Any] | Refused[Any]]:
+    """Change a stored item, or make a whole one; over an expired item a whole new one, which takes a second request."""
+    for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):
+        occasion = yield from _occasion()
+        plan = plan_upsert(scope, target, changes, occasion, options)
+        ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+        if not _refused_by_expired(plan, ending):
+            return conclude(scope, plan, ending, occasion.moment)
+        assert ending.item is not None
+        if plan.mark is not None and _keeps_order(plan, ending.item):
+            return conclude(scope, plan, ending, occasion.moment)
+        outcome = yield from _replace_expired(scope, target, changes, ending.item)
+        if outcome is not None:
+            return outcome
+    raise Throttled(f"{scope.entity}: an expired item under this key changed in each of {OVER_EXPIRED_ATTEMPTS_MAX} tries to replace it", key=target)
+
+
+def delete(scope: Scope, target: Any, options: Options) -> Steps[Applied[Any] | Refused[Any]]:
+    """Remove a stored item; the outcome's item is the entity that was removed, where an answer told it."""
+    occasion = yield from _occasion()
+    plan = plan_delete(scope, target, occasion, options)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    return conclude(scope, plan, ending, occasion.moment)
+
+
+def applied_item(outcome: Applied[Any] | Refused[Any]) -> Any:
+    """The item of an applied write; raises the refusal of a refused one."""
+    if isinstance(outcome, Refused):
+        raise outcome.error()
+    return outcome.item
+
+
+def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Applied[Any] | Refused[Any]:
+    """The outcome for the caller, or the error where the word is not one of the item's own."""
+    match ending.decision:
+        case Decision.APPLIED | Decision.RECOVERED | Decision.GONE:
+            return Applied(
+                _item_after(scope, plan, ending),
+                once=plan.guard.once or not ending.in_doubt,
+                recovered=ending.decision is Decision.RECOVERED,
+                gone=ending.decision is Decision.GONE,
+                attempts=ending.attempts,
+            )
+        case Decision.REFUSED:
+            return refusal(scope, plan, ending.item, ending.attempts, started)
+        case Decision.UNKNOWN | Decision.SUPERSEDED:
+            raise unknown(scope, plan, ending)
+        case _:
+            raise rejection(plan.entity, plan.verb, plan.key, ending)
+
+
+def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment) -> Refused[Any]:
+    """The refusal of a plan by the stored item. An expired item is handed out as none, one of another type as that."""
+    stamp = stored_text(item, plan.names.stamp) if item is not None else None
+    return Refused(
+        reason=explain_refusal(plan, item),
+        entity=plan.entity,
+        item=entity_or_none(scope, plan, item),
+        key=plan.key,
+        attempts=attempts,
+        own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp, started.monotonic),
+        stored_type=foreign_type(plan, item) if item is not None else None,
+    )
+
+
+def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
+    """The refusing item as an entity. That it cannot be read must not hide how the write ended."""
+    if item is None or is_expired(plan, item):
+        return None
+    try:
+        return scope.schema.from_item(item)
+    except SurewriteError:
+        return None
+
+
+def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
+    superseded = ending.decision is Decision.SUPERSEDED
+    seen = " A newer order is stored: whatever became of this write, the newer state stays." if superseded else ""
+    return OutcomeUnknown(
+        f"{plan.entity}: the {plan.verb} may have taken effect, or may within five minutes: {describe_answer(ending.answer)}"
+        f" after {ending.attempts} attempt(s), and nothing proves either.{seen} Read the item before deciding again",
+        key=plan.key,
+        attempts=ending.attempts,
+        item=entity_or_none(scope, plan, ending.item),
+        plan=plan,
+        superseded=superseded,
+    )
+
+
+def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteError:
+    """The error of a write that did not take effect for a cause that is not the item's."""
+    answer, attempts = ending.answer, ending.attempts
+    if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
+        return TransactionConflict(
+            f"{entity}: a running transaction held the item until the deadline; the {verb} was not made, trying again is safe", key=key, attempts=attempts
+        )
+    if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
+        return Throttled(f"{entity}: {describe_answer(answer)} until the deadline; the {verb} was not made: slow down, then try again", key=key, attempts=attempts)
+    if isinstance(answer, Rejection):
+        return InvalidRequest(
+            f"{entity}: the {verb} was not made: {describe_answer(answer)}: {answer.message}", key=key, attempts=attempts, code=answer.code
+        )
+    detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
+    return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
+
+
+def stored_entity(scope: Scope, plan: Plan, entity: Any) -> Any:
+    """The entity as a put or create of ``plan`` stored it, ready for the next write."""
+    assert plan.stored is not None
+    before = stored_state(entity)
+    state = Stored(
+        version=plan.version,
+        stamp=plan.stamp,
+        birth=stored_text(plan.stored, plan.names.birth),
+        unknown=before.unknown if before is not None else {},
+    )
+    return with_stored(entity, state)
+
+
+def _occasion() -> Steps[Occasion]:
+    moment = yield from now()
+    unique = yield from new_id()
+    return Occasion(moment, unique)
+
+
+def _put_plan(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[Applied[Any] | Refused[Any]]:
+    ending = yield from attempt_until_decided(scope.environment, plan, started)
+    outcome = conclude(scope, plan, ending, started)
+    if isinstance(outcome, Refused) or plan.returning == "old":
+        return outcome
+    return Applied(stored_entity(scope, plan, entity), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
+
+
+def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
+    if plan.returning == "old" and plan.verb != "delete":
+        if ending.in_doubt:
+            raise OldItemLost(
+                f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came; to be sure of it, get the item and put it if unchanged",
+                key=plan.key,
+                attempts=ending.attempts,
+            )
+        return None if ending.item is None else scope.schema.from_item(ending.item)
+    if ending.item is None or plan.verb in ("create", "put"):
+        return None
+    return scope.schema.from_item(ending.item)
+
+
+def _refused_by_expired(plan: Plan, ending: Ending) -> bool:
+    return ending.decision in (Decision.REFUSED, Decision.UNKNOWN) and ending.item is not None and not ending.in_doubt and is_expired(plan, ending.item)
+
+
+def _keeps_order(plan: Plan, item: Item) -> bool:
+    return plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark)
+
+
+def _replace_expired(
+    scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], item: Item
+) -> Steps[Applied[Any] | Refused[Any] | None]:
+    """Put a whole new item over exactly the expired one. ``None`` if that was swept or rescued in between."""
+    occasion = yield from _occasion()
+    names = scope.names()
+    expired = Expected(stored_version(item, names.version), stored_text(item, names.stamp), stored_text(item, names.birth))
+    plan = plan_upsert_over_expired(scope, target, changes, expired, occasion)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    if ending.decision is Decision.REFUSED:
+        return None
+    outcome = conclude(scope, plan, ending, occasion.moment)
+    assert isinstance(outcome, Applied)
+    assert plan.stored is not None
+    return Applied(scope.schema.from_item(plan.stored), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
