@@ -19,13 +19,13 @@ T = TypeVar("T")
 class Comparable(Generic[O, T]):
     """What can stand on the left of a comparison: a path, or the size of one."""
 
-    __slots__ = ("_label", "_operand", "codec", "owner")
+    __slots__ = ("_label", "codec", "operand", "owner")
 
     def __init__(self, owner: type, label: str, codec: Codec[Any], operand: Name | Size) -> None:
         self.owner = owner
         self.codec = codec
         self._label = label
-        self._operand = operand
+        self.operand = operand
 
     def _encoded(self, value: object) -> Value:
         return self._encoded_by(self.codec, value)
@@ -40,9 +40,9 @@ class Comparable(Generic[O, T]):
         """A constant or another path, as an operand of a condition."""
         if _is_comparable(other):
             common_owner(self.owner, other.owner)
-            if other._operand == self._operand:
+            if other.operand == self.operand:
                 raise InvalidRequest(f"{self._label} is compared with itself, which the service refuses")
-            return other._operand
+            return other.operand
         if other is None:
             raise InvalidRequest(f"{self._label} is compared with None, and None is an absent attribute: write .not_exists() or .exists()")
         if isinstance(other, Operand):
@@ -50,7 +50,7 @@ class Comparable(Generic[O, T]):
         return self._encoded(other)
 
     def _compare(self, operator: Comparator, other: object) -> Condition[O]:
-        return Condition(self.owner, Compare(operator, self._operand, self._right(other)))
+        return Condition(self.owner, Compare(operator, self.operand, self._right(other)))
 
     def __eq__(self, other: T | Comparable[O, T]) -> Condition[O]:  # type: ignore[override]
         return self._compare("=", other)
@@ -65,7 +65,7 @@ class Comparable(Generic[O, T]):
         """Equal to one of 1 to 100 values."""
         if not 1 <= len(values) <= limits.IN_OPERANDS:
             raise InvalidRequest(f"{self._label}.is_in takes 1 to {limits.IN_OPERANDS} values, not {len(values)}: split it by |")
-        return Condition(self.owner, In(self._operand, tuple(self._right(value) for value in values)))
+        return Condition(self.owner, In(self.operand, tuple(self._right(value) for value in values)))
 
 
 def _is_comparable(value: object) -> TypeGuard[Comparable[Any, Any]]:
@@ -94,7 +94,7 @@ class Ordered(Comparable[O, T]):
         least, most = self._right(low), self._right(high)
         if isinstance(least, Value) and isinstance(most, Value) and (compare(least.value, most.value) or 0) > 0:
             raise InvalidRequest(f"{self._label}.between takes the lower bound first")
-        return Condition(self.owner, Between(self._operand, least, most))
+        return Condition(self.owner, Between(self.operand, least, most))
 
 
 class PathSize(Ordered[O, int]):

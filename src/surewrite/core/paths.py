@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import Field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeGuard, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, cast, overload
 
 from surewrite.core import expressions, limits
 from surewrite.core.codecs import INT, Codec, Shape, StoredType
@@ -423,7 +423,7 @@ def _require_index(path: Path[Any, Any], index: object) -> None:
         raise InvalidRequest(f"{path!r}[...] takes an index counted from 0: the service does not count from the end")
 
 
-_KINDS: Final[Mapping[Shape, Callable[..., Path[Any, Any]]]] = {
+_KINDS: Mapping[Shape, Callable[..., Path[Any, Any]]] = {
     "number": NumberPath,
     "text": TextPath,
     "bytes": BytesPath,

@@ -1,0 +1,82 @@
+"""Belongs here: keys of items and partitions as values, with what they demand of the version. Must not be here: templates, tables, entities.
+
+A key is made by ``key_of`` of an entity. It holds the field values that it was made of and the values of the key
+attributes, and knows no table: one key names the item in any table that stores the entity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from surewrite.core.templates import KeyValue
+from surewrite.errors import InvalidRequest
+
+EC_co = TypeVar("EC_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a write says of the stored version: that it must be ``version`` (``None``: that there is none), or, unchecked, nothing."""
+
+    checked: bool
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Key(Generic[EC_co]):
+    """Names one item: enough to read it. Equal keys name one item; hashable."""
+
+    entity: type[EC_co]
+    partition: KeyValue
+    sort: KeyValue | None = None
+    values: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+
+    def _described(self) -> str:
+        return f"{self.entity.__name__}.key_of({', '.join(f'{name}={value!r}' for name, value in self.values)})"
+
+    def __repr__(self) -> str:
+        return self._described()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Target(Key[EC_co]):
+    """Names one item and says what its version must be: enough to change it. ``demand`` is ``None`` for a type without a version."""
+
+    demand: Demand | None = None
+
+    def __repr__(self) -> str:
+        if self.demand is None:
+            return self._described()
+        return f"{self._described()}.{f'if_version({self.demand.version})' if self.demand.checked else 'ignore_version()'}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VersionedKey(Key[EC_co]):
+    """Names one item of a type with a version. To change it, say what the version must be."""
+
+    def if_version(self, version: int | None) -> Target[EC_co]:
+        """The item, provided that it has this version; ``None``: that it has none yet.
+
+        A number does not see that an item was deleted and made again in between and has the same number; a loaded
+        entity does, since its stamp is compared too. Raises ``InvalidRequest`` for what is no int.
+        """
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest(f"{self.entity.__name__}: if_version takes an int or None, not {type(version).__name__}", key=self)
+        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=True, version=version))
+
+    def ignore_version(self) -> Target[EC_co]:
+        """The item, whatever its version is. The service still adds 1 to it, so the write is not idempotent and is not resent in doubt."""
+        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=False))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Partition(Generic[EC_co]):
+    """Names all items that share a partition key. Equal partitions are one; hashable."""
+
+    entity: type[EC_co]
+    partition: KeyValue
+    values: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+
+    def __repr__(self) -> str:
+        return f"{self.entity.__name__}.partition_of({', '.join(f'{name}={value!r}' for name, value in self.values)})"
