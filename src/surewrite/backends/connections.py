@@ -1,0 +1,191 @@
+"""Belongs here: one connection as steps that never wait, and the bounded pool of idle ones. Must not be here: waiting, time limits, what a failure means.
+
+Each step is a generator that yields what its socket must be ready for. The blocking wire polls, the other one asks its event
+loop; what is done with the socket stands here once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import errno
+import os
+import select
+import socket
+import ssl
+from collections import deque
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from surewrite.backends.http_exchange import Exchange
+
+RECEIVED_BYTES_MAX = 65_536
+"""How much is read at once: the answer of a single write fits many times."""
+
+IDLE_SECONDS_MAX = 20.0
+"""An idle connection that is older is closed rather than used: the longer it rests, the likelier its other end closes it just as we send."""
+
+_IN_PROGRESS = frozenset((errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR))
+
+
+class Ready(enum.Enum):
+    """What a step waits for."""
+
+    TO_READ = "read"
+    TO_WRITE = "write"
+
+
+Steps = Generator[Ready, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One address that a name resolved to, as ``socket.getaddrinfo`` tells it."""
+
+    family: int
+    kind: int
+    protocol: int
+    target: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Connection:
+    """One socket that never blocks. ``idle_since`` is monotonic; ``owner`` is the process that made it."""
+
+    socket: socket.socket
+    owner: int
+    idle_since: float = 0.0
+
+    def close(self) -> None:
+        # Without a farewell of TLS: what the socket has not taken must not follow, and a child process shares the stream.
+        with contextlib.suppress(OSError):
+            self.socket.close()
+
+
+def resolve(host: str, port: int) -> tuple[Address, ...]:
+    """The addresses of a host, in the order to try them. Asks the resolver unless ``host`` is a number; may take as long as that likes."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(Address(family, kind, protocol, target) for family, kind, protocol, _, target in found)
+
+
+def new_connection(address: Address) -> Connection:
+    """A connection that is not connected yet."""
+    made = socket.socket(address.family, address.kind, address.protocol)
+    made.setblocking(False)
+    # A request is written whole, so nothing is won by holding its last packet back.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return Connection(made, os.getpid())
+
+
+def connect(connection: Connection, address: Address, tls: ssl.SSLContext | None, host: str) -> Steps:
+    """Connect, and agree on TLS where ``tls`` is given. Raises OSError. No byte of a request has left by then."""
+    code = connection.socket.connect_ex(address.target)
+    if code in _IN_PROGRESS:
+        yield Ready.TO_WRITE
+        code = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code:
+        raise OSError(code, os.strerror(code))
+    if tls is None:
+        return
+    wrapped = tls.wrap_socket(connection.socket, server_hostname=host, do_handshake_on_connect=False)
+    connection.socket = wrapped
+    done = False
+    # Whoever waits for these steps counts the time, so they end.
+    while not done:
+        try:
+            wrapped.do_handshake()
+            done = True
+        except ssl.SSLWantReadError:
+            yield Ready.TO_READ
+        except ssl.SSLWantWriteError:
+            yield Ready.TO_WRITE
+
+
+def perform(connection: Connection, exchange: Exchange) -> Steps:
+    """Send the request and read its reply until ``exchange`` is finished. Raises OSError; ``exchange`` knows what had left by then.
+
+    Between any two reads a step is yielded, so that whoever waits can hold a limit against a reply that comes in drops.
+    """
+    stream = connection.socket
+    while exchange.unsent:
+        try:
+            exchange.handed_over(stream.send(exchange.unsent))
+        except (BlockingIOError, ssl.SSLWantWriteError):
+            yield Ready.TO_WRITE
+        except ssl.SSLWantReadError:
+            yield Ready.TO_READ
+    encrypted = stream if isinstance(stream, ssl.SSLSocket) else None
+    while not exchange.finished:
+        # What TLS has unpacked already does not make the socket ready again.
+        if encrypted is None or not encrypted.pending():
+            yield Ready.TO_READ
+        try:
+            exchange.received(stream.recv(RECEIVED_BYTES_MAX))
+        except (BlockingIOError, ssl.SSLWantReadError):
+            continue
+        except ssl.SSLWantWriteError:
+            yield Ready.TO_WRITE
+
+
+def is_ready(stream: socket.socket, ready: Ready, seconds: float) -> bool:
+    """Wait at most ``seconds`` until the socket is ready, or broken, which reading or writing then tells."""
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(stream, select.POLLIN if ready is Ready.TO_READ else select.POLLOUT)
+        # Rounded up: a limit is never cut short by the granularity of the call.
+        return bool(poll.poll(int(seconds * 1000) + 1 if seconds > 0 else 0))
+    read, write = ([stream], []) if ready is Ready.TO_READ else ([], [stream])
+    return any(select.select(read, write, write, seconds))
+
+
+class IdleConnections:
+    """Idle connections, newest first, at most ``limit``. Used by several threads and event loops without a lock: a deque's ends are atomic.
+
+    A connection is in it or in use, never both. A child process leaves its parent's connections alone.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._idle: deque[Connection] = deque()
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    def take(self, now: float) -> Connection | None:
+        """An idle connection that looks alive, or ``None``. ``now`` is monotonic, in seconds.
+
+        A socket that is ready to read although nothing was asked is closed by the other side, or out of step: it is not used.
+        """
+        # Each turn takes one connection away, so at most `limit` are looked at.
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return None
+            fresh = connection.owner == os.getpid() and now - connection.idle_since < IDLE_SECONDS_MAX
+            if fresh and not is_ready(connection.socket, Ready.TO_READ, 0):
+                return connection
+            connection.close()
+        return None
+
+    def give(self, connection: Connection, now: float) -> None:
+        """Keep a connection whose last answer was read whole."""
+        if connection.owner != os.getpid():
+            connection.close()
+            return
+        connection.idle_since = now
+        self._idle.append(connection)
+        self._close_down_to(0 if self.closed else self._limit)
+
+    def close(self) -> None:
+        """Close the idle connections, and later those that are in use now."""
+        self.closed = True
+        self._close_down_to(0)
+
+    def _close_down_to(self, count: int) -> None:
+        while len(self._idle) > count:
+            try:
+                self._idle.popleft().close()
+            except IndexError:
+                return

@@ -1,0 +1,82 @@
+"""Belongs here: request signature as a pure function of request, keys and given time. Must not be here: reading the clock or environment.
+
+Signature Version 4, by https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The keys that sign a request. ``session_token`` belongs to temporary keys and is sent with each request.
+
+    The secret and the token are left out of ``repr``, so that they never reach a log.
+    """
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where and on which day a signature is good. ``day`` is ``20150830``, in UTC."""
+
+    day: str
+    region: str
+    service: str
+
+    @property
+    def text(self) -> str:
+        """The credential scope of the specification."""
+        return f"{self.day}/{self.region}/{self.service}/aws4_request"
+
+
+def time_stamp(seconds: float) -> str:
+    """``seconds`` since 1970 as the X-Amz-Date header writes it: ``20150830T123600Z``. Its first eight characters are the day of the scope."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(seconds))
+
+
+def signing_key(secret_access_key: str, scope: Scope) -> bytes:
+    """The key that signs all requests of one scope. Costs four HMACs, so it is kept for the day."""
+    key = b"AWS4" + secret_access_key.encode()
+    for part in (scope.day, scope.region, scope.service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+def canonical_request(method: str, path: str, query: str, headers: Sequence[tuple[str, str]], body: bytes) -> str:
+    """The text whose hash is signed.
+
+    ``path`` is encoded as it is sent; ``query`` is encoded, in order, without its question mark; ``headers`` are the signed
+    ones, by name in lower case, in order, their values without blanks at the ends or double blanks within.
+    """
+    lines = "".join([f"{name}:{value}\n" for name, value in headers])
+    return f"{method}\n{path}\n{query}\n{lines}\n{signed_names(headers)}\n{hashlib.sha256(body).hexdigest()}"
+
+
+def string_to_sign(canonical: str, stamp: str, scope: Scope) -> str:
+    """What the signing key signs; ``stamp`` is the value of the X-Amz-Date header."""
+    return f"{ALGORITHM}\n{stamp}\n{scope.text}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+
+
+def signed_names(headers: Sequence[tuple[str, str]]) -> str:
+    """The names of the signed headers, as the signature lists them."""
+    return ";".join([name for name, _ in headers])
+
+
+def authorization(
+    method: str, path: str, query: str, headers: Sequence[tuple[str, str]], body: bytes, *, access_key_id: str, key: bytes, stamp: str, scope: Scope
+) -> str:
+    """The value of the Authorization header. ``headers`` as for ``canonical_request``; ``key`` is ``signing_key`` of the same scope."""
+    text = string_to_sign(canonical_request(method, path, query, headers, body), stamp, scope)
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    return f"{ALGORITHM} Credential={access_key_id}/{scope.text}, SignedHeaders={signed_names(headers)}, Signature={signature}"
