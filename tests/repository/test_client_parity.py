@@ -95,24 +95,29 @@ class Table:
     def name(self): ...
 def connect(target=None): ...
 """
+EQUAL = """
+class AsyncTable:
+    async def __aenter__(self): ...
+    async def __aexit__(self, *details): ...
+    async def get(self, key, *, consistent=True): ...
+    @property
+    def name(self): ...
+def connect_async(target=None): ...
+"""
+ANOTHER_DEFAULT = EQUAL.replace("consistent=True", "consistent=False")
+NO_PROPERTY = EQUAL.replace("    @property\n    def name(self): ...\n", "")
+NO_PARAMETER = EQUAL.replace("target=None", "")
+OTHER_CLASS = EQUAL.replace("AsyncTable", "AsyncOther")
 
 
 @pytest.mark.parametrize(
     ("asynchronous", "complaints"),
     [
-        pytest.param(
-            "class AsyncTable:\n async def __aenter__(self): ...\n async def __aexit__(self, *details): ...\n async def get(self, key, *, consistent=True): ...\n"
-            " @property\n def name(self): ...\ndef connect_async(target=None): ...\n",
-            [],
-            id="equal",
-        ),
-        pytest.param(
-            "class AsyncTable:\n async def __aenter__(self): ...\n async def __aexit__(self, *details): ...\n async def get(self, key, *, consistent=False): ...\n"
-            "def connect_async(target=None): ...\n",
-            ["Table.name is in one client only", "Table.get: "],
-            id="a property is missing and a default differs",
-        ),
-        pytest.param("class AsyncOther: ...\n", ["class Other is in", "class Table is in", "connect is in"], id="a class and a function are missing"),
+        pytest.param(EQUAL, [], id="equal"),
+        pytest.param(ANOTHER_DEFAULT, ["Table.get: "], id="another default"),
+        pytest.param(NO_PROPERTY, ["Table.name is in one client only"], id="no property"),
+        pytest.param(NO_PARAMETER, ["connect: "], id="no parameter"),
+        pytest.param(OTHER_CLASS, ["class Other is in one client only", "class Table is in one client only"], id="another class"),
     ],
 )
 def test_a_difference_is_found(asynchronous: str, complaints: list[str]) -> None:

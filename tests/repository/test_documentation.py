@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import documentation
 import pytest
+
+import documentation
 from documentation import Example, PageError, examples_of, run_page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
