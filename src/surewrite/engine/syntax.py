@@ -14,6 +14,7 @@ from surewrite.core.values import AttributeValue
 
 ExpressionKind = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression", "ProjectionExpression", "UpdateExpression"]
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
+KeyOperator = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,10 @@ class Arithmetic:
     right: Operand
 
 
+Operation = Call | Comparison | Between | Membership | Arithmetic
+"""What has operands."""
+
+
 @dataclass(frozen=True, slots=True)
 class SetClause:
     target: DocumentPath
@@ -122,10 +127,11 @@ Clause = SetClause | RemoveClause | AddClause | DeleteClause
 class PathTree:
     """Disjoint paths as a tree: at each part either a further tree, or the number of the path that ends there.
 
-    All parts of one tree are map keys, or all are list indexes.
+    The parts of one tree are all map keys or all list indexes; one of the two mappings is empty. Indexes ascend.
     """
 
-    branches: Mapping[str | int, PathTree | int]
+    members: Mapping[str, PathTree | int]
+    elements: Mapping[int, PathTree | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,7 @@ class KeyClause:
     """One condition on one attribute of a key; ``values`` holds its constants, two for BETWEEN."""
 
     name: str
-    operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+    operator: KeyOperator
     values: tuple[AttributeValue, ...]
 
 

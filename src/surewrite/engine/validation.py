@@ -37,7 +37,7 @@ def check_item(item: Mapping[str, Any]) -> Item:
     """
     checked: Item = {}
     for name, value in item.items():
-        _check_name(name)
+        check_name(name)
         checked[name] = _checked(value, 1)
     return checked
 
@@ -61,6 +61,17 @@ def check_updated_size(item: Item) -> int:
     if size > limits.ITEM_BYTES:
         raise validation("Item size to update has exceeded the maximum allowed size")
     return size
+
+
+def check_name(name: str) -> None:
+    """Refuse an attribute name that is empty or longer than 65,535 bytes."""
+    if not name:
+        raise validation(f"{INVALID}Empty attribute name")
+    # One character is at most four bytes, so most names are decided by their length.
+    if len(name) * 4 > limits.ATTRIBUTE_NAME_BYTES and len(name.encode()) > limits.ATTRIBUTE_NAME_BYTES:
+        raise validation(f"{INVALID}Attribute name is too large, must be less than 65536 bytes")
+    if not name.isascii():
+        _text(name)
 
 
 def check_depth(value: AttributeValue, level: int) -> None:
@@ -115,7 +126,7 @@ def _map(content: Any, level: int) -> Item:
         raise _wrong_type(content, "Map")
     members: Item = {}
     for name, member in cast("dict[str, Any]", content).items():
-        _check_name(name)
+        check_name(name)
         members[name] = _checked(member, level + 1)
     return members
 
@@ -124,16 +135,6 @@ def _array(content: Any) -> list[Any]:
     if not isinstance(content, (list, tuple)):
         raise _wrong_type(content, "List")
     return cast("list[Any]", content)
-
-
-def _check_name(name: str) -> None:
-    if not name:
-        raise validation(f"{INVALID}Empty attribute name")
-    # One character is at most four bytes, so most names are decided by their length.
-    if len(name) * 4 > limits.ATTRIBUTE_NAME_BYTES and len(name.encode()) > limits.ATTRIBUTE_NAME_BYTES:
-        raise validation(f"{INVALID}Attribute name is too large, must be less than 65536 bytes")
-    if not name.isascii():
-        _text(name)
 
 
 def _text(content: Any) -> str:
