@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from surewrite.core.answers import Reason
+    from surewrite.core.effects import Operation
     from surewrite.core.outcomes import Marker, Refused
 
 T = TypeVar("T")
@@ -116,6 +117,10 @@ class TransactionCanceled(WriteRefused):
         found: Refused[T] | None = self._refusals.get(marker)
         return found
 
+    def refusals(self) -> tuple[Refused[Any], ...]:
+        """All refusals, in the order of the actions."""
+        return tuple(self._refusals.values())
+
     def reason_for(self, marker: Marker[Any]) -> Reason | None:
         """The service's own reason for that action."""
         found: Reason | None = self._reasons.get(marker)
@@ -132,11 +137,24 @@ class OutcomeUnknown(SurewriteError):
     guarded or not idempotent took effect at most once; an idempotent one any number of times.
     """
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False) -> None:
+    def __init__(
+        self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False, settlement: Any = None
+    ) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.item = item
         self.plan = plan
         self.superseded = superseded
+        self._settlement = settlement
+
+    def settle(self) -> Operation[Any]:
+        """An operation that settles a transaction after all: ``db.run(error.settle())`` gives its result, or raises this error again.
+
+        It works within nine minutes of the first attempt. Raises ``InvalidRequest`` for a single write, which nothing but a read can settle.
+        """
+        if self._settlement is None:
+            raise InvalidRequest("only a transaction can be settled later; read the item that this write was for", key=self.key)
+        settlement: Operation[Any] = self._settlement
+        return settlement
 
 class ConnectionFailed(SurewriteError):
     """No answer to a read, or a write of which nothing was sent. Nothing was written; trying again is safe."""

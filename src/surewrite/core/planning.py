@@ -239,7 +239,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
         stamp = draft.stamp(None)
         trees += _state_changes(draft, None, stamp)
         return draft.update_plan("update", condition, trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    demand = _demand_of(scope, target)
+    demand = _demand_of(target)
     if demand is None:
         stamp = draft.stamp(None)
         trees += (_raised_version(draft), *_state_changes(draft, None, stamp))
@@ -254,10 +254,8 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
 
 def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], occasion: Occasion, options: Options) -> Plan:
     """Change an item, or make a whole one. An expired item refuses it: then ``plan_upsert_over_expired`` replaces that one."""
-    if not isinstance(target, Target):
-        raise InvalidRequest(
-            f"{scope.entity}: upsert takes a key, not {type(target).__name__}; an entity is stored already, so update it", key=getattr(target, "key", None)
-        )
+    if not isinstance(target, Key):
+        raise InvalidRequest(f"{scope.entity}: upsert takes a key, not {type(target).__name__}; what is stored already can be updated or put")
     draft, own = _draft_of_change(scope, target, changes, occasion, options)
     trees = _upsert_changes(draft, target, changes, own)
     names = draft.names
@@ -267,7 +265,7 @@ def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]
         stamp = draft.stamp(None)
         trees += _state_changes(draft, None, stamp)
         return draft.update_plan("upsert", condition, trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    demand = _demand_of(scope, target)
+    demand = _demand_of(target)
     if demand is None:
         stamp = draft.stamp(None)
         trees += (_raised_version(draft), *_state_changes(draft, None, stamp))
@@ -284,16 +282,15 @@ def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]
 
 def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options) -> Plan:
     """Remove an item that is stored."""
-    key = scope.schema.key_item(target) if isinstance(target, Key) else scope.schema.key_of_entity(target)
-    draft = _Draft(scope, occasion, options, key)
-    if not isinstance(target, Key):
+    draft = _Draft(scope, occasion, options, _key_of_target(scope, target))
+    if not isinstance(target, Target):
         expected = _expected_of(draft, target)
         if expected is not None:
             condition = all_of(draft.present(), _unchanged(draft, expected), draft.condition)
             guard = Guard.STAMPED_DELETE if _stamped(expected) is Guard.STAMPED else Guard.VERSION_DELETE
             return draft.plan("delete", condition, guard=guard, stamp=None, expected=expected)
     common = all_of(draft.present(), draft.of_this_type())
-    demand = _demand_of(scope, target) if draft.names.version is not None else None
+    demand = _demand_of(target) if draft.names.version is not None else None
     if demand is None:
         return draft.plan("delete", all_of(common, draft.condition), guard=Guard.IDEMPOTENT_DELETE, stamp=None)
     condition = all_of(common, draft.has_version(demand.version), draft.condition)
@@ -410,20 +407,28 @@ def _unchanged(draft: _Draft, expected: Expected) -> ConditionTree | None:
     return all_of(version, draft.has_stamp(expected.stamp))
 
 
-def _demand_of(scope: Scope, target: Target[Any]) -> VersionDemand | None:
-    """What a key of a versioned type says of the version; ``None`` for ``ignore_version``."""
-    demand = target.demand
-    if demand is None:
+def _key_of_target(scope: Scope, target: Any) -> Item:
+    """The key attributes of an entity, or of a key that says all that a write needs to know of the version."""
+    if not isinstance(target, Key):
+        return scope.schema.key_of_entity(target)
+    if not isinstance(target, Target):
         raise InvalidRequest(
             f"{scope.entity} has a version: say key.if_version(n) to check it, or key.ignore_version() to write whatever it is", key=target
         )
+    return scope.schema.key_item(target)
+
+
+def _demand_of(target: Target[Any]) -> VersionDemand | None:
+    """What a key of a versioned type says of the version; ``None`` for ``ignore_version``."""
+    demand = target.demand
+    assert demand is not None
     return VersionDemand(demand.version) if demand.checked else None
 
 
 def _draft_of_change(
     scope: Scope, target: Any, changes: Sequence[Change[Any]], occasion: Occasion, options: Options
 ) -> tuple[_Draft, tuple[ChangeTree, ...]]:
-    key = scope.schema.key_item(target) if isinstance(target, Key) else scope.schema.key_of_entity(target)
+    key = _key_of_target(scope, target)
     if not changes:
         raise InvalidRequest(f"{scope.entity}: no change was given; say for instance {scope.entity}.field.set(value)", key=target)
     draft = _Draft(scope, occasion, options, key)

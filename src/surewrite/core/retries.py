@@ -1,0 +1,161 @@
+"""Belongs here: modify, and rerunning a body on conflict, as generators over the verbs. Must not be here: what one write does about doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Token
+from enum import Flag, auto
+from types import TracebackType
+from typing import Any, Self
+
+from surewrite.core.attempts import AppliedWrites, applied_in_this_run
+from surewrite.core.effects import Steps, call_user, pause, random_number
+from surewrite.core.entities import stored_state
+from surewrite.core.keys import Key
+from surewrite.core.outcomes import Applied, RefusalReason
+from surewrite.core.planning import Options, Scope
+from surewrite.core.reads import get
+from surewrite.core.writes import put
+from surewrite.errors import AlreadyExists, ConditionFailed, InvalidRequest, TransactionCanceled, TransactionConflict, VersionConflict
+
+RUNS = 5
+"""With n writers that each write once a run loses at most n - 1 times; a hotter item needs more, or another design."""
+
+RUN_PAUSE_SECONDS_FIRST = 0.01
+RUN_PAUSE_SECONDS_MAX = 0.5
+
+_IF_UNCHANGED = Options(if_unchanged=True)
+
+
+class ConflictKind(Flag):
+    """Which refusals a retry runs the body again for."""
+
+    VERSION = auto()
+    """Another writer changed the item since it was read."""
+    TRANSACTION = auto()
+    """A running transaction held an item until the deadline."""
+    CONDITION = auto()
+    """A condition of the caller, or the existence that a create demands: usually an answer, not a conflict."""
+
+
+DEFAULT_KINDS = ConflictKind.VERSION | ConflictKind.TRANSACTION
+
+
+def kind_of(error: BaseException) -> ConflictKind | None:
+    """Which kind of conflict an error is; ``None`` if running the body again would not help, or could do harm."""
+    match error:
+        case VersionConflict():
+            return ConflictKind.VERSION
+        case TransactionConflict():
+            return ConflictKind.TRANSACTION
+        case ConditionFailed() | AlreadyExists():
+            return ConflictKind.CONDITION
+        case TransactionCanceled():
+            return _kind_of_cancellation(error)
+        case _:
+            return None
+
+
+def _kind_of_cancellation(error: TransactionCanceled) -> ConflictKind | None:
+    reasons = {refusal.reason for refusal in error.refusals()}
+    if not reasons or RefusalReason.ITEM_NOT_FOUND in reasons or RefusalReason.WRONG_ENTITY_TYPE in reasons:
+        return None
+    return ConflictKind.VERSION if reasons == {RefusalReason.VERSION_CONFLICT} else ConflictKind.CONDITION
+
+
+def may_run_again(error: BaseException, number: int, runs: int, on: ConflictKind, applied: AppliedWrites) -> bool:
+    """Whether the body may be run again. Never after a write inside it was applied: that one would be made twice."""
+    kind = kind_of(error)
+    if kind is None or not kind & on:
+        return False
+    if applied.count:
+        error.add_note(
+            f"surewrite: not run again, because {applied.count} write(s) of the body had been applied and would be made twice; put them into one transaction"
+        )
+        return False
+    return number < runs
+
+
+def pause_before_run(number: int) -> Steps[None]:
+    """Wait after the run of that number, counted from one: full jitter."""
+    share = yield from random_number()
+    yield from pause(share * min(RUN_PAUSE_SECONDS_MAX, RUN_PAUSE_SECONDS_FIRST * 2.0 ** (number - 1)))
+
+
+def rerun(body: Callable[[], Any], runs: int, on: ConflictKind) -> Steps[Any]:
+    """Call the body, and again on a conflict of the given kinds, at most ``runs`` times in all."""
+    for number in range(1, runs + 1):
+        attempt = Attempt(number, runs, on)
+        with attempt:
+            return (yield from call_user(body))
+        yield from pause_before_run(number)
+    raise AssertionError("the last run returns or raises")
+
+
+class Attempt:
+    """One run of a body: ``with attempt:`` swallows a conflict that the next run of the loop answers, and nothing else."""
+
+    __slots__ = ("_applied", "_on", "_runs", "_token", "done", "number")
+
+    def __init__(self, number: int, runs: int, on: ConflictKind) -> None:
+        self.number = number
+        self.done = False
+        self._runs = runs
+        self._on = on
+        self._applied = AppliedWrites()
+        self._token: Token[AppliedWrites | None] | None = None
+
+    def __enter__(self) -> Self:
+        self._token = applied_in_this_run.set(self._applied)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        assert self._token is not None
+        applied_in_this_run.reset(self._token)
+        outer = applied_in_this_run.get()
+        if outer is not None:
+            outer.count += self._applied.count
+        if error is not None and may_run_again(error, self.number, self._runs, self._on, self._applied):
+            return True
+        self.done = True
+        return False
+
+
+def check_runs(runs: int) -> int:
+    """Refuse a number of runs that makes no sense."""
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise InvalidRequest(f"attempts is how often the body runs at most, a whole number from 1, not {runs!r}")
+    return runs
+
+
+def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: int = RUNS) -> Steps[Any]:
+    """Read consistently, let ``change`` make the new entity, write it if nobody wrote since; on a conflict again.
+
+    The item that refused a write feeds the next run, so a conflict costs no read. An entity returned unchanged is not
+    written. One read unit per started 4 KB, and one write unit per started KB for each run.
+    Raises ``ItemNotFound``, ``VersionConflict`` after the last run, and ``OutcomeUnknown``, which is never run again.
+    """
+    check_runs(runs)
+    if scope.schema.version is None and scope.schema.layout.stamp is None:
+        raise InvalidRequest(f"{scope.entity}: modify compares a version or a stamp; give the type a version, or the table its stamp")
+    entity = yield from get(scope, key, consistent=True)
+    for number in range(1, runs + 1):
+        changed = yield from call_user(change, entity)
+        _check_changed(scope, changed)
+        if changed is entity or changed == entity:
+            return entity
+        outcome = yield from put(scope, changed, _IF_UNCHANGED)
+        if isinstance(outcome, Applied):
+            return outcome.item
+        if outcome.reason is not RefusalReason.VERSION_CONFLICT or outcome.item is None or number == runs:
+            raise outcome.error()
+        entity = outcome.item
+        yield from pause_before_run(number)
+    raise AssertionError("the last run returns or raises")
+
+
+def _check_changed(scope: Scope, changed: Any) -> None:
+    if not isinstance(changed, scope.schema.entity):
+        raise InvalidRequest(f"{scope.entity}: the function given to modify returns the new {scope.entity}, and it returned {type(changed).__name__}")
+    if stored_state(changed) is None:
+        raise InvalidRequest(f"{scope.entity}: modify keeps the key, and the function returned an entity under another one, or a new one: use entity.replace(...)")

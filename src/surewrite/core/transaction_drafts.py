@@ -1,0 +1,205 @@
+"""Belongs here: the actions of a transaction as they are collected, and their compilation into one request. Must not be here: sending, what an answer means."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from surewrite.core import limits
+from surewrite.core.conditions import Change, Condition
+from surewrite.core.environment import Environment
+from surewrite.core.keys import Key
+from surewrite.core.outcomes import Marker
+from surewrite.core.planning import Occasion, Options, Scope, plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert
+from surewrite.core.plans import Plan
+from surewrite.core.requests import Request
+from surewrite.core.values import Item
+from surewrite.errors import InvalidRequest
+
+
+class ScopeOf(Protocol):
+    """Finds the scope of an entity type in the table that an action is for."""
+
+    def __call__(self, entity: type[Any]) -> Scope: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One action as the caller said it. ``plan`` makes it of an occasion and options that may hold merged checks."""
+
+    marker: Marker[Any]
+    scope: Scope
+    verb: str
+    key: Item
+    subject: Any
+    options: Options
+    plan: Callable[[Occasion, Options], Plan]
+    asks_again: bool = False
+    """A conflict on this action outranks refusals of others: its item says what the whole transaction is about."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Names the item, so that two actions on one are found."""
+        return self.scope.table, json.dumps(self.key, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One compiled action and every intent that it serves."""
+
+    plan: Plan
+    intents: tuple[Intent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPlan:
+    """A transaction ready to be sent: the actions, and the body that stays the same for every attempt."""
+
+    actions: tuple[Action, ...]
+    body: Mapping[str, Any]
+    token: str
+    name: str | None
+    fence: Request
+
+    def request(self) -> Request:
+        return Request("TransactWriteItems", {**self.body, "ClientRequestToken": self.token})
+
+    def with_token(self, token: str) -> TransactionPlan:
+        return replace(self, token=token, fence=_fence(self.actions[0].intents[0].scope, token))
+
+
+@dataclass(slots=True)
+class TransactionDraft:
+    """The actions that were asked for, in order. ``name`` is the caller's name of the operation, where there is one."""
+
+    environment: Environment
+    name: str | None = None
+    intents: list[Intent] = field(default_factory=list)
+    committed: bool = False
+
+    def create(self, scope: Scope, entity: Any) -> Marker[Any]:
+        return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
+
+    def put(self, scope: Scope, entity: Any, options: Options) -> Marker[Any]:
+        return self._add(scope, "put", entity, scope.schema.key_of_entity(entity), options, lambda o, p: plan_put(scope, entity, o, p))
+
+    def update(self, scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Marker[Any]:
+        return self._add(scope, "update", target, _key(scope, target), options, lambda o, p: plan_update(scope, target, changes, o, p))
+
+    def upsert(self, scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Marker[Any]:
+        return self._add(scope, "upsert", target, _key(scope, target), options, lambda o, p: plan_upsert(scope, target, changes, o, p))
+
+    def delete(self, scope: Scope, target: Any, options: Options) -> Marker[Any]:
+        return self._add(scope, "delete", target, _key(scope, target), options, lambda o, p: plan_delete(scope, target, o, p))
+
+    def check(self, scope: Scope, key: Key[Any], condition: Condition[Any]) -> Marker[Any]:
+        def plan(occasion: Occasion, options: Options) -> Plan:
+            assert options.condition is not None
+            return plan_check(scope, key, options.condition, occasion)
+
+        return self._add(scope, "check", key, scope.schema.key_item(key), Options(condition=condition), plan)
+
+    def outrank(self, marker: Marker[Any]) -> None:
+        """A conflict on this marker's item is asked again before any other refusal counts: for the guard row of a recipe."""
+        self.intents = [replace(intent, asks_again=True) if intent.marker is marker else intent for intent in self.intents]
+
+    def _add(
+        self, scope: Scope, verb: str, subject: Any, key: Item, options: Options, plan: Callable[[Occasion, Options], Plan]
+    ) -> Marker[Any]:
+        if self.committed:
+            raise InvalidRequest("this transaction was committed; begin another one")
+        marker: Marker[Any] = Marker(f"{verb} {scope.entity} (action {len(self.intents) + 1})")
+        self.intents.append(Intent(marker, scope, verb, key, subject, options, plan))
+        return marker
+
+
+def _key(scope: Scope, target: Any) -> Item:
+    return scope.schema.key_item(target) if isinstance(target, Key) else scope.schema.key_of_entity(target)
+
+
+def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str) -> TransactionPlan:
+    """The request of a draft. Raises ``InvalidRequest`` before anything is sent: no action, too many, too large, two writes of one item.
+
+    Limits: 100 actions and 4 MB of request. Source: the API reference of TransactWriteItems.
+    """
+    if not draft.intents:
+        raise InvalidRequest("the transaction has no action")
+    actions = tuple(Action(_planned(intents, occasion), intents) for intents in _by_item(draft.intents))
+    if len(actions) > limits.TRANSACTION_ACTIONS:
+        raise InvalidRequest(f"the transaction has {len(actions)} actions and the service takes {limits.TRANSACTION_ACTIONS}; it is not split, since half of it could fail")
+    if draft.name is not None:
+        _require_timeless(actions)
+    body = {"TransactItems": [action.plan.action() for action in actions]}
+    size = len(json.dumps(body))
+    if size > limits.TRANSACTION_BYTES:
+        raise InvalidRequest(f"the transaction has {size} bytes and the service takes {limits.TRANSACTION_BYTES}; it is not split, since half of it could fail")
+    return TransactionPlan(actions, body, token, draft.name, _fence(draft.intents[0].scope, token))
+
+
+def token_of_name(name: str) -> str:
+    """The token of an operation that the caller names: the same in every process, and short enough for any name."""
+    return _digest("token", name)[:36]
+
+
+def unique_of_name(name: str) -> str:
+    """What a named operation writes in place of a random id, so that a restarted process sends the same bytes."""
+    return _digest("stamp", name)[:12]
+
+
+def _digest(purpose: str, name: str) -> str:
+    digest = hashlib.sha256(f"surewrite {purpose}\0{name}".encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
+    """The intents of each item, the write first. Two writes of one item cannot both be made, and merging them would guess."""
+    by_place: dict[tuple[str, str], list[Intent]] = {}
+    for intent in intents:
+        by_place.setdefault(intent.place, []).append(intent)
+    grouped: list[tuple[Intent, ...]] = []
+    for found in by_place.values():
+        writes = [intent for intent in found if intent.verb != "check"]
+        if len(writes) > 1:
+            raise InvalidRequest(
+                f"{writes[0].marker.description} and {writes[1].marker.description} write one item, and a transaction writes an item once: make one write of them",
+                key=writes[0].subject,
+            )
+        grouped.append((*writes, *(intent for intent in found if intent.verb == "check")))
+    return grouped
+
+
+def _planned(intents: tuple[Intent, ...], occasion: Occasion) -> Plan:
+    first, options = intents[0], intents[0].options
+    for other in intents[1:]:
+        assert other.options.condition is not None
+        joined = other.options.condition if options.condition is None else options.condition & other.options.condition
+        options = replace(options, condition=joined)
+    return first.plan(occasion, options)
+
+
+def _require_timeless(actions: Sequence[Action]) -> None:
+    for action in actions:
+        if action.plan.expiry_before is not None and action.plan.body.get("ConditionExpression") is not None:
+            raise InvalidRequest(
+                f"{action.plan.entity} has a time to live, so its condition holds the time, and a named transaction must be the same bytes whenever it is sent:"
+                " leave token= out and keep the name in an item of the transaction"
+            )
+
+
+def _fence(scope: Scope, token: str) -> Request:
+    """Another transaction under the same token, without effect: it deletes an item that nobody has. 2 write units."""
+    numbers = hashlib.sha256(f"surewrite fence\0{token}".encode()).digest()
+    key: Item = {}
+    for name, kind in scope.schema.key_attribute_types():
+        match kind:
+            case "N":
+                key[name] = {"N": f"-{int.from_bytes(numbers[:12], 'big')}.{int.from_bytes(numbers[12:15], 'big') % 100000:05d}1"}
+            case "B":
+                key[name] = {"B": base64.b64encode(b"surewrite-fence " + numbers).decode()}
+            case _:
+                key[name] = {"S": f"surewrite-fence {numbers.hex()}"}
+    return Request("TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": scope.table, "Key": key}}], "ClientRequestToken": token})

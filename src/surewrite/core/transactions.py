@@ -1,0 +1,255 @@
+"""Belongs here: generators for transactional writes, with a word for the whole and a reason per action. Must not be here: a second copy of the planning.
+
+A transaction is sent again under its token, which the service remembers for ten minutes after the first success. An
+attempt lives as long as its signature, five minutes. So nothing is sent later than four minutes after the first send,
+by the larger of wall and monotonic time, and a refusal in doubt is settled by the fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from surewrite.core.answers import Answer, Reason, Rejection, Success
+from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer
+from surewrite.core.decisions import BUSY_REASONS, AnswerClass, Decision, Guard, brings_doubt, class_of_answer, decide, decide_at_deadline
+from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, send
+from surewrite.core.environment import Environment
+from surewrite.core.fence import FenceWord, settle_by_fence
+from surewrite.core.observation import Observation, ObservationKind
+from surewrite.core.outcomes import Canceled, Committed, Marker, Refused
+from surewrite.core.plans import is_own
+from surewrite.core.planning import Occasion
+from surewrite.core.token_life import TokenLife
+from surewrite.core.token_probe import require_tokens
+from surewrite.core.transaction_drafts import Action, TransactionDraft, TransactionPlan, compile_transaction, token_of_name, unique_of_name
+from surewrite.core.writes import refusal, rejection, stored_entity
+from surewrite.errors import InvalidRequest, OutcomeUnknown
+
+
+def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
+    """Send the transaction until there is a word for it: all of it took effect, exactly once, or nothing did.
+
+    Two write units per started KB of each item, checks included; a fence costs two more.
+    """
+    if draft.committed:
+        raise InvalidRequest("this transaction was committed; begin another one")
+    environment = draft.environment
+    moment = yield from now()
+    if draft.name is None:
+        unique = yield from new_id()
+        token = yield from _new_token()
+    else:
+        unique, token = unique_of_name(draft.name), token_of_name(draft.name)
+    plan = compile_transaction(draft, Occasion(moment, unique), token)
+    draft.committed = True
+    yield from require_tokens(environment, plan.fence, named=draft.name is not None)
+    return (yield from _send_until_decided(environment, plan))
+
+
+def _new_token() -> Steps[str]:
+    first = yield from new_id()
+    second = yield from new_id()
+    return first + second
+
+
+@dataclass(slots=True)
+class _Course:
+    """Where the sending of one transaction stands."""
+
+    plan: TransactionPlan
+    life: TokenLife
+    deadline: float
+    in_doubt: bool = False
+    attempts: int = 0
+
+
+def _send_until_decided(environment: Environment, plan: TransactionPlan) -> Steps[Committed | Canceled]:
+    moment = yield from now()
+    course = _Course(plan, TokenLife(moment), moment.monotonic + environment.deadline_seconds)
+    for number in range(1, ATTEMPTS_MAX + 1):
+        course.attempts = number
+        answer = yield from _send_recording_doubt(environment, course, moment)
+        if isinstance(answer, (Success, Rejection)) and answer.resent:
+            course.in_doubt = True
+        answer_class = _classify(course.plan, answer)
+        decision = decide(Guard.TOKEN, course.in_doubt, answer_class)
+        course.in_doubt = course.in_doubt or brings_doubt(answer_class)
+        _observe(environment, course, "attempt", answer_class.name.lower())
+        if decision is Decision.RESEND:
+            seconds = yield from backoff_seconds(number)
+            moment = yield from now()
+            if moment.monotonic + seconds >= course.deadline or number == ATTEMPTS_MAX or not course.life.may_send(moment):
+                decision = Decision.FENCE if course.in_doubt else decide_at_deadline(Decision.RESEND, in_doubt=False)
+            else:
+                yield from pause(seconds)
+                moment = yield from _prepare_next(course, answer_class)
+                continue
+        return (yield from _finish(environment, course, decision, answer))
+    raise AssertionError("the last attempt is decided")
+
+
+def _prepare_next(course: _Course, answer_class: AnswerClass) -> Steps[Moment]:
+    """A cancellation with nothing in doubt lets go of its token: whether the service remembers cancelled originals is not documented."""
+    if answer_class is AnswerClass.BUSY and not course.in_doubt and course.plan.name is None:
+        course.plan = course.plan.with_token((yield from _new_token()))
+        moment = yield from now()
+        course.life = TokenLife(moment)
+        return moment
+    return (yield from now())
+
+
+def _send_recording_doubt(environment: Environment, course: _Course, moment: Moment) -> Steps[Answer]:
+    timeout = max(0.001, min(environment.timeout_seconds, course.deadline - moment.monotonic))
+    try:
+        return (yield from send(course.plan.request(), timeout))
+    except BaseException as interruption:
+        _remember_doubt(environment, course.plan, moment)
+        interruption.add_note("surewrite: a transaction was interrupted after it was begun: it may have taken effect")
+        vars(interruption)["plan"] = course.plan
+        raise
+
+
+def _remember_doubt(environment: Environment, plan: TransactionPlan, moment: Moment) -> None:
+    for action in plan.actions:
+        if action.plan.stamp is not None:
+            environment.doubts.add(action.plan.stamp, moment.monotonic)
+
+
+def _classify(plan: TransactionPlan, answer: Answer) -> AnswerClass:
+    found = class_of_answer(answer)
+    if found is not None:
+        return found
+    assert isinstance(answer, Rejection)
+    if answer.code != "TransactionCanceledException" or len(answer.reasons) != len(plan.actions):
+        return AnswerClass.NO_ANSWER
+    return classify_reasons(plan.actions, answer.reasons)
+
+
+def classify_reasons(actions: tuple[Action, ...], reasons: tuple[Reason, ...]) -> AnswerClass:
+    """What the reasons of a cancellation say together.
+
+    An own stamp on any refusing item: the transaction took effect before. A conflict on an action that asks again outranks
+    every refusal. Then any definite refusal is final, and conflicts and throttling alone are not.
+    """
+    failed = [(action, reason) for action, reason in zip(actions, reasons, strict=True) if reason.code != "None"]
+    if any(reason.item is not None and is_own(action.plan, reason.item) for action, reason in failed):
+        return AnswerClass.OWN
+    busy = [action for action, reason in failed if reason.code in BUSY_REASONS]
+    if any(intent.asks_again for action in busy for intent in action.intents) or len(busy) == len(failed):
+        return AnswerClass.BUSY
+    if any(reason.code == "ConditionalCheckFailed" for _, reason in failed):
+        return AnswerClass.OTHER
+    return AnswerClass.REJECTED
+
+
+def _finish(environment: Environment, course: _Course, decision: Decision, answer: Answer) -> Steps[Committed | Canceled]:
+    plan = course.plan
+    if decision is Decision.FENCE:
+        word = yield from settle_by_fence(environment, plan, course.life, lambda reply: _classify(plan, reply))
+        return (yield from _tell_fence_word(environment, course, word, answer))
+    return _tell(environment, course, decision, answer)
+
+
+def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord, answer: Answer) -> Steps[Committed | Canceled]:
+    match word:
+        case FenceWord.APPLIED:
+            return _tell(environment, course, Decision.RECOVERED, answer)
+        case FenceWord.REFUSED:
+            return _tell(environment, course, Decision.REFUSED, answer)
+        case FenceWord.OTHER_CONTENT:
+            raise InvalidRequest(
+                "this name was used with other content: a transaction of the same name and another body was sent within ten minutes; nothing of this one was written",
+                attempts=course.attempts,
+            )
+        case FenceWord.UNKNOWN:
+            moment = yield from now()
+            _remember_doubt(environment, course.plan, moment)
+            _observe(environment, course, "unknown", "unknown")
+            raise _unknown(environment, course, answer)
+
+
+def _unknown(environment: Environment, course: _Course, answer: Answer) -> OutcomeUnknown:
+    def settle() -> Steps[Committed | Canceled]:
+        return _finish(environment, course, Decision.FENCE, answer)
+
+    return OutcomeUnknown(
+        f"the transaction may have taken effect, or may within five minutes: {describe_answer(answer)} after {course.attempts} attempt(s), and no fence was answered."
+        " Run error.settle() within nine minutes of the first attempt to settle it, or read what it writes",
+        attempts=course.attempts,
+        plan=course.plan,
+        settlement=Operation(settle),
+    )
+
+
+def _tell(environment: Environment, course: _Course, decision: Decision, answer: Answer) -> Committed | Canceled:
+    plan = course.plan
+    match decision:
+        case Decision.APPLIED | Decision.RECOVERED:
+            _count_applied(plan)
+            if decision is Decision.RECOVERED:
+                _observe(environment, course, "recovered", "applied")
+            return Committed(_items(plan), attempts=course.attempts, recovered=decision is Decision.RECOVERED)
+        case Decision.REFUSED:
+            _observe(environment, course, "conflict", "refused")
+            return _canceled(course, answer)
+        case _:
+            if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException":
+                raise _cancelled_for_another_cause(plan, course.attempts, answer)
+            raise rejection("the transaction", "commit", None, Ending(decision, answer, None, course.attempts, course.in_doubt))
+
+
+def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: Rejection) -> Exception:
+    """Conflicts until the deadline, throttling, or an action that the service finds malformed."""
+    codes = [reason.code for reason in answer.reasons if reason.code != "None"]
+    for action, reason in zip(plan.actions, answer.reasons, strict=True):
+        if reason.code not in BUSY_REASONS and reason.code != "None":
+            return InvalidRequest(
+                f"{action.intents[0].marker.description}: the transaction was not made: {reason.code}: {reason.message}", attempts=attempts, code=reason.code
+            )
+    code = "TransactionConflictException" if "TransactionConflict" in codes else "ThrottlingException"
+    return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False))
+
+
+def _canceled(course: _Course, answer: Answer) -> Canceled:
+    refusals: dict[Marker[Any], Refused[Any]] = {}
+    reasons: dict[Marker[Any], Reason] = {}
+    found = answer.reasons if isinstance(answer, Rejection) else ()
+    for action, reason in zip(course.plan.actions, found, strict=False):
+        for intent in action.intents:
+            reasons[intent.marker] = reason
+            if reason.code == "ConditionalCheckFailed":
+                refusals[intent.marker] = refusal(intent.scope, action.plan, reason.item, course.attempts, course.life.began)
+    return Canceled(refusals, reasons, attempts=course.attempts)
+
+
+def _items(plan: TransactionPlan) -> dict[Marker[Any], Callable[[], Any]]:
+    found: dict[Marker[Any], Callable[[], Any]] = {}
+    for action in plan.actions:
+        for intent in action.intents:
+            found[intent.marker] = _item_of(action, intent.scope, intent.subject if intent is action.intents[0] else None)
+    return found
+
+
+def _item_of(action: Action, scope: Any, subject: Any) -> Callable[[], Any]:
+    def stored() -> Any:
+        if subject is None or action.plan.stored is None:
+            raise InvalidRequest(
+                f"{action.plan.entity}: a transaction returns no item, so what {action.plan.verb} left is not known here: get it by its key", key=action.plan.key
+            )
+        return stored_entity(scope, action.plan, subject)
+
+    return stored
+
+
+def _count_applied(plan: TransactionPlan) -> None:
+    applied = applied_in_this_run.get()
+    if applied is not None:
+        applied.count += sum(action.plan.verb != "check" for action in plan.actions)
+
+
+def _observe(environment: Environment, course: _Course, kind: ObservationKind, answer: str) -> None:
+    if environment.observer is not None:
+        table = course.plan.actions[0].plan.table
+        environment.observe(Observation(kind, "transaction", table, None, course.attempts, answer, 0.0))
