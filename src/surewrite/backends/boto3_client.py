@@ -1,0 +1,214 @@
+"""Belongs here: a boto3 client whose own resends are off, as a backend; a boto3 session's settings for our wire. Must not be here: retries.
+
+What the service answered is read from the HTTP reply by ``core.wire``, as on our own wire: botocore takes a page of a proxy,
+or half a document, with status 200 for an empty answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any, cast
+
+from surewrite.backends.background import in_background
+from surewrite.backends.credentials import CredentialSource, session_credentials
+from surewrite.backends.endpoints import Endpoint, session_endpoint
+from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.requests import Request
+from surewrite.core.traits import EndpointTraits
+from surewrite.core.wire import read_answer
+from surewrite.errors import InvalidRequest
+
+_ONE_ATTEMPT = (
+    'the boto3 client sends again by itself, so that its answers do not tell what was written. Write: boto3.client("dynamodb", '
+    'config=Config(retries={"total_max_attempts": 1, "mode": "standard"})), or give the boto3.Session() itself'
+)
+_NO_RESOURCE = 'this client belongs to boto3.resource(...) and rewrites values: give boto3.client("dynamodb", ...) or the boto3.Session() itself'
+_PROBE = {"TableName": "probe", "Item": {"probe": {"S": "probe"}}}
+_HANDLER = "surewrite-reads-the-reply"
+
+
+def is_boto3_session(target: object) -> bool:
+    """Whether this is a ``boto3.Session``, asked without importing boto3."""
+    return any(kind.__module__ == "boto3.session" and kind.__name__ == "Session" for kind in type(target).__mro__)
+
+
+def is_boto3_client(target: object) -> bool:
+    """Whether this is a client of boto3 or botocore, asked without importing either."""
+    return any(kind.__module__ == "botocore.client" and kind.__name__ == "BaseClient" for kind in type(target).__mro__)
+
+
+def boto3_session_settings(session: Any) -> tuple[Endpoint, CredentialSource]:
+    """Endpoint and credentials of a ``boto3.Session``, for ``wire_backend`` and ``async_wire_backend``. Reads AWS's configuration file.
+
+    Raises:
+        InvalidRequest: The session has no region.
+    """
+    return session_endpoint(session), session_credentials(session)
+
+
+class Boto3ClientBackend:
+    """A client of boto3 as a backend. Its connections, signatures and certificates are the client's own.
+
+    Each attempt runs in a thread of its own, because a client takes no time limit for one call: an attempt that is given up
+    may still be executed, which is what its ``NoAnswer`` says. One handler that only looks at replies is added to the client.
+
+    Raises:
+        InvalidRequest: The client is not one for DynamoDB, sends again by itself, or belongs to a ``boto3.resource``.
+    """
+
+    def __init__(self, client: Any) -> None:
+        _check_client(client)
+        self._client = client
+        self._methods: dict[str, str] = {operation: method for method, operation in client.meta.method_to_api_mapping.items()}
+        self._seen = threading.local()
+        client.meta.events.register("response-received.dynamodb", self._look, unique_id=f"{_HANDLER}-{id(self)}")
+        self._closed = False
+
+    @property
+    def traits(self) -> EndpointTraits:
+        url = str(self._client.meta.endpoint_url)
+        known = True if ".amazonaws.com" in url else None
+        return EndpointTraits(url, tokens=known, transactions=known, old_item=known)
+
+    def send(self, request: Request, timeout: float) -> Answer:
+        """Send one attempt; wait at most ``timeout`` seconds for its answer.
+
+        Raises:
+            InvalidRequest: The backend is closed, the client has no such operation or no credentials, or refuses the parameters.
+        """
+        try:
+            return self.start(request).result(timeout)
+        except FutureTimeoutError:
+            return NoAnswer("the boto3 client did not answer within the time limit")
+
+    def start(self, request: Request) -> Future[Answer]:
+        """Send one attempt in a thread of its own; the future holds its answer."""
+        if self._closed:
+            raise InvalidRequest("this connection to the service was closed")
+        method = self._methods.get(request.operation)
+        if method is None:
+            raise InvalidRequest(f"the boto3 client has no operation {request.operation}")
+        shape = self._client.meta.service_model.operation_model(request.operation).input_shape
+        parameters = _with_bytes(shape, request.body)
+        return in_background(lambda: self._call(request.operation, method, parameters), "surewrite-boto3")
+
+    def close(self) -> None:
+        """Send nothing more. The client itself stays open: it belongs to who made it."""
+        self._closed = True
+        self._client.meta.events.unregister("response-received.dynamodb", unique_id=f"{_HANDLER}-{id(self)}")
+
+    def _look(self, response_dict: Mapping[str, Any] | None = None, **_: object) -> None:
+        # Called once for each attempt of the client, in the thread of the call; without a reply when the attempt failed.
+        replies: list[Mapping[str, Any] | None] | None = getattr(self._seen, "replies", None)
+        if replies is not None:
+            replies.append(response_dict)
+
+    def _call(self, operation: str, method: str, parameters: Mapping[str, Any]) -> Answer:
+        from botocore.exceptions import ClientError, NoCredentialsError, ParamValidationError  # noqa: PLC0415 - an extra
+
+        replies: list[Mapping[str, Any] | None] = []
+        self._seen.replies = replies
+        try:
+            getattr(self._client, method)(**parameters)
+        except ParamValidationError:
+            # Its text quotes values.
+            raise InvalidRequest(f"the boto3 client refused the parameters of {operation}") from None
+        except NoCredentialsError as error:
+            raise InvalidRequest(f"the boto3 client has no credentials: {error}") from None
+        except ClientError:
+            # The service said no; in which words is read below.
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, it is told by what may have left
+            return _failed(error, attempts=len(replies))
+        if not replies or replies[-1] is None:
+            return NoAnswer("the boto3 client showed no reply")
+        return _read(replies[-1], resent=len(replies) > 1)
+
+
+class AsyncBoto3ClientBackend:
+    """The same for asyncio: the thread of each attempt is awaited. A cancelled attempt runs on in its thread, on the client's connection."""
+
+    def __init__(self, client: Any) -> None:
+        self._blocking = Boto3ClientBackend(client)
+
+    @property
+    def traits(self) -> EndpointTraits:
+        return self._blocking.traits
+
+    async def send(self, request: Request, timeout: float) -> Answer:
+        """Send one attempt; wait at most ``timeout`` seconds for its answer. Raises as ``Boto3ClientBackend.send``."""
+        future = asyncio.wrap_future(self._blocking.start(request))
+        done, _ = await asyncio.wait([future], timeout=timeout)
+        return future.result() if done else NoAnswer("the boto3 client did not answer within the time limit")
+
+    async def close(self) -> None:
+        """Send nothing more. The client itself stays open."""
+        self._blocking.close()
+
+
+def _check_client(client: Any) -> None:
+    if not is_boto3_client(client) or client.meta.service_model.service_name != "dynamodb":
+        raise InvalidRequest(f'{type(client).__name__} is no client of boto3 for DynamoDB: give boto3.client("dynamodb", ...) or a boto3.Session()')
+    retries: dict[str, Any] = client.meta.config.retries or {}
+    if retries.get("total_max_attempts") != 1:
+        raise InvalidRequest(_ONE_ATTEMPT)
+    # A resource adds handlers that take {"S": "a"} for a map and encode it once more. They are asked whether they would.
+    model = client.meta.service_model.operation_model("PutItem")
+    parameters = {"TableName": _PROBE["TableName"], "Item": {"probe": {"S": "probe"}}}
+    client.meta.events.emit("before-parameter-build.dynamodb.PutItem", params=parameters, model=model, context={})
+    if parameters["Item"] != _PROBE["Item"]:
+        raise InvalidRequest(_NO_RESOURCE)
+
+
+def _failed(error: Exception, *, attempts: int) -> Answer:
+    from botocore.exceptions import (  # noqa: PLC0415 - an extra
+        ConnectTimeoutError,
+        CredentialRetrievalError,
+        EndpointConnectionError,
+        ProxyConnectionError,
+        UnauthorizedSSOTokenError,
+    )
+
+    # Each of these is raised before a connection exists. An error of TLS is not among them: it may come after the request.
+    early = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, CredentialRetrievalError, UnauthorizedSSOTokenError)
+    detail = f"boto3: {type(error).__name__}: {error}"
+    return NotSent(detail) if isinstance(error, early) and attempts <= 1 else NoAnswer(detail)
+
+
+def _read(reply: Mapping[str, Any], *, resent: bool) -> Answer:
+    status, body = cast("int", reply["status_code"]), cast("bytes", reply["body"])
+    # Names are compared without case: botocore keeps them as they came.
+    headers = {name.lower(): str(value) for name, value in reply["headers"].items()}
+    length = headers.get("content-length")
+    # botocore does not compare the two. Not for a body in chunks, where the length is void.
+    if length is not None and "transfer-encoding" not in headers and length != str(len(body)):
+        return NoAnswer(f"HTTP status {status}, the body is not as long as it says")
+    checksum, encoding, date = headers.get("x-amz-crc32"), headers.get("content-encoding"), headers.get("date")
+    answer = read_answer(status, body, checksum=checksum, encoding=encoding, date=date, resent=resent)
+    assert isinstance(answer, (Success, Rejection, NoAnswer))
+    return answer
+
+
+def _with_bytes(shape: Any, value: Any) -> Any:
+    """The same parameters with binary as bytes, which is how a client takes them. ``shape`` is botocore's model of the value."""
+    kind = shape.type_name
+    if kind == "structure" and isinstance(value, Mapping):
+        members = shape.members
+        entries = cast("Mapping[str, Any]", value).items()
+        return {name: _with_bytes(members[name], member) if name in members else member for name, member in entries}
+    if kind == "map" and isinstance(value, Mapping):
+        return {name: _with_bytes(shape.value, member) for name, member in cast("Mapping[str, Any]", value).items()}
+    if kind == "list" and isinstance(value, list):
+        return [_with_bytes(shape.member, member) for member in value]
+    if kind == "blob" and isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise InvalidRequest("a binary value is not base64 text") from None
+    return value

@@ -1,0 +1,124 @@
+"""Belongs here: the engine in this process as a backend. Must not be here: retries, shortcuts past the engine's checks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+from surewrite.core.answers import Answer, NoAnswer, NotSent, Reason, Rejection, Success
+from surewrite.core.requests import Request
+from surewrite.core.traits import EndpointTraits
+from surewrite.engine.faults import ServiceError
+from surewrite.engine.service import Service, ServiceSettings
+from surewrite.engine.stores.memory import MemoryStore
+from surewrite.engine.stores.store import StoreError
+from surewrite.errors import InvalidRequest
+
+_MEMORY: Final = "memory:"
+_FILE: Final = "file:"
+
+_shared: Final[dict[str, Service]] = {}
+_sharing: Final = Lock()
+
+
+class EmbeddedBackend:
+    """Sends requests to a service in this process, in the caller's thread. A memory store answers in microseconds, so ``timeout`` is not watched."""
+
+    def __init__(self, service: Service, name: str = "embedded") -> None:
+        self._service = service
+        self._traits = _traits(service, name)
+
+    @property
+    def traits(self) -> EndpointTraits:
+        return self._traits
+
+    @property
+    def service(self) -> Service:
+        return self._service
+
+    def send(self, request: Request, timeout: float) -> Answer:  # noqa: ARG002
+        """Execute one request. A store that failed is ``NotSent`` where nothing was kept, else ``NoAnswer``."""
+        return _execute(self._service, request)
+
+    def close(self) -> None:
+        """Nothing to do: the service belongs to whoever opened it."""
+
+
+class AsyncEmbeddedBackend:
+    """The same, awaited.
+
+    A service in memory is called on the loop itself. One on disk is called in a thread of the loop's default executor; a
+    cancelled or late call is then left to finish, so its write may still take effect.
+    """
+
+    def __init__(self, service: Service, name: str = "embedded") -> None:
+        self._service = service
+        self._traits = _traits(service, name)
+
+    @property
+    def traits(self) -> EndpointTraits:
+        return self._traits
+
+    @property
+    def service(self) -> Service:
+        return self._service
+
+    async def send(self, request: Request, timeout: float) -> Answer:
+        """Execute one request; ``NoAnswer`` after ``timeout`` seconds, if the store waits for a disk."""
+        if not self._service.store.waits:
+            return _execute(self._service, request)
+        work = asyncio.get_running_loop().run_in_executor(None, _execute, self._service, request)
+        done, _ = await asyncio.wait((work,), timeout=timeout)
+        if work not in done:
+            return NoAnswer(f"no answer within {timeout:g} seconds; the request is still being executed")
+        return work.result()
+
+    async def close(self) -> None:
+        """Nothing to do: the service belongs to whoever opened it."""
+
+
+def open_embedded(target: str, *, clock: Callable[[], float] = time.time, settings: ServiceSettings | None = None) -> Service:
+    """The service that ``target`` names: ``"memory:"`` a fresh one, ``"memory:NAME"`` one shared by that name in this process, ``"file:PATH"`` one on disk.
+
+    A shared service keeps the clock and settings that it was first opened with; asking for others raises
+    ``InvalidRequest``, as an unknown target does. A file that is not one of the engine's raises ``StoreUnusable``.
+    """
+    wanted = settings if settings is not None else ServiceSettings()
+    if target.startswith(_MEMORY):
+        return _memory_service(target.removeprefix(_MEMORY), clock, wanted)
+    if target.startswith(_FILE) and len(target) > len(_FILE):
+        # Loaded only here, so that a program without a file never loads sqlite3.
+        from surewrite.engine.stores.sqlite import SqliteStore  # noqa: PLC0415
+
+        return Service(SqliteStore(target.removeprefix(_FILE)), clock=clock, settings=wanted)
+    raise InvalidRequest(f"{target!r} is no embedded database: write 'memory:', 'memory:NAME' or 'file:PATH'")
+
+
+def _memory_service(name: str, clock: Callable[[], float], settings: ServiceSettings) -> Service:
+    if not name:
+        return Service(MemoryStore(), clock=clock, settings=settings)
+    with _sharing:
+        found = _shared.get(name)
+        if found is None:
+            found = _shared[name] = Service(MemoryStore(), clock=clock, settings=settings)
+    if found.clock is not clock or found.settings != settings:
+        raise InvalidRequest(f"'memory:{name}' is already open with another clock or other settings; open it with the same ones, or under another name")
+    return found
+
+
+def _traits(service: Service, name: str) -> EndpointTraits:
+    return EndpointTraits(name, tokens=not service.settings.tokens_ignored, transactions=True, old_item=True)
+
+
+def _execute(service: Service, request: Request) -> Answer:
+    try:
+        body = service.execute(request.operation, request.body)
+    except ServiceError as refused:
+        reasons = tuple(Reason(reason.code, reason.message, reason.item) for reason in refused.reasons)
+        return Rejection(refused.code, refused.message, refused.status, refused.item, reasons, server_time=service.clock())
+    except StoreError as failed:
+        return NotSent(str(failed)) if failed.applied is False else NoAnswer(str(failed))
+    return Success(body, server_time=service.clock())
