@@ -98,7 +98,7 @@ def _checked(value: object, level: int) -> AttributeValue:
         raise serialization("Unexpected value type in payload")
     typed = cast("AttributeValue", value)
     if len(typed) != 1:
-        raise _not_one_type(typed)
+        typed = _one_type(typed)
     for kind, content in typed.items():
         if kind == "S":
             return {"S": _text(content)}
@@ -114,11 +114,12 @@ def _checked(value: object, level: int) -> AttributeValue:
     raise validation(_EMPTY)
 
 
-def _not_one_type(value: AttributeValue) -> ServiceError:
-    known = limits.VALUE_TYPES.intersection(value)
-    if len(known) > 1:
-        return validation(_SEVERAL)
-    return validation(_EMPTY)
+def _one_type(value: AttributeValue) -> AttributeValue:
+    """The member of the service's model that is set; as anywhere in its JSON, unknown members and null count as absent."""
+    known = {kind: content for kind, content in value.items() if content is not None and kind in limits.VALUE_TYPES}
+    if len(known) != 1:
+        raise validation(_SEVERAL if known else _EMPTY)
+    return known
 
 
 def _map(content: Any, level: int) -> Item:
@@ -238,6 +239,8 @@ def _wrong_type(content: object, target: str) -> ServiceError:
             text = "Start of structure or map found where not expected"
         case list() | tuple():
             text = "Start of list found where not expected"
+        case None:
+            return validation(_EMPTY)
         case _:
             text = "Unexpected value type in payload"
     return serialization(text)
