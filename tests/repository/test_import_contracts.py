@@ -19,9 +19,7 @@ PACKAGE = Path(surewrite.__file__).parent
 def lint_imports(search_path: Path) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).parent / "lint-imports"
     environment = os.environ | {"PYTHONPATH": str(search_path), "NO_COLOR": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [program, "--no-logo", "--no-cache", REPOSITORY / "pyproject.toml"], cwd=search_path, env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([program, "--no-logo", "--no-cache"], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_every_contract_is_kept() -> None:
