@@ -16,6 +16,15 @@ class CancellationReason:
     message: str | None = None
     item: Item | None = None
 
+    def members(self) -> dict[str, Any]:
+        """The reason in the service's own shape."""
+        found: dict[str, Any] = {"Code": self.code}
+        if self.message is not None:
+            found["Message"] = self.message
+        if self.item is not None:
+            found["Item"] = self.item
+        return found
+
 
 class ServiceError(Exception):
     """An error answer of the service: its code without namespace, its message, and what it carries along."""
@@ -34,10 +43,7 @@ class ServiceError(Exception):
         if self.item is not None:
             found["Item"] = self.item
         if self.reasons:
-            found["CancellationReasons"] = [
-                {"Code": reason.code} | ({"Message": reason.message} if reason.message is not None else {}) | ({"Item": reason.item} if reason.item is not None else {})
-                for reason in self.reasons
-            ]
+            found["CancellationReasons"] = [reason.members() for reason in self.reasons]
         return found
 
 

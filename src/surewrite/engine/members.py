@@ -35,6 +35,10 @@ class Member:
         return self.name[0].lower() + self.name[1:]
 
     @property
+    def is_constrained(self) -> bool:
+        return bool(self.required or self.choices or self.pattern or self.least is not None or self.most is not None)
+
+    @property
     def type(self) -> type:
         return _TYPES[self.shape]
 
@@ -52,7 +56,7 @@ class Shapes:
         self._by_name = {member.name: member for member in members}
         self._legacy = frozenset(legacy)
         self._required = frozenset(member.name for member in members if member.required)
-        self._constrained = tuple(member for member in members if member.required or member.choices or member.least is not None or member.most is not None or member.pattern)
+        self._constrained = tuple(member for member in members if member.is_constrained)
 
     def check_shapes(self, body: Mapping[str, Any]) -> None:
         """Refuse members that are unknown, or whose JSON type is not the one of the service's model."""
@@ -127,8 +131,9 @@ def _wrong_shape(value: object, member: Member) -> ServiceError:
 
 
 def _broken(value: Any, member: Member, prefix: str) -> list[str]:
-    size = value if member.shape == "integer" else len(value)
-    noun = "value" if member.shape == "integer" else "length"
+    is_number = member.shape == "integer"
+    size = value if is_number else 0 if member.shape == "boolean" else len(value)
+    noun = "value" if is_number else "length"
     broken: list[str] = []
     if member.choices and value not in member.choices:
         broken.append(f"Member must satisfy enum value set: [{', '.join(member.choices)}]")
@@ -143,7 +148,7 @@ def _broken(value: Any, member: Member, prefix: str) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    return "[]" if isinstance(value, (list, tuple)) and not value else str(value)[:1024]
+    return str(value)[:1024]
 
 
 TABLE: Final = Member("TableName", "string", required=True, least=1, most=limits.TABLE_REFERENCE_CHARACTERS, pattern=_REFERENCE)
@@ -167,5 +172,3 @@ def expression(name: str) -> Member:
 def table_name(reference: str) -> str:
     """The table's name in a TableName member, which may be the table's ARN."""
     return reference.rpartition("/")[2] if reference.startswith("arn:") else reference
-
-

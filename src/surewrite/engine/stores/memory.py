@@ -9,7 +9,7 @@ from functools import partial
 from operator import attrgetter
 from threading import RLock
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from surewrite.core.values import Item
 from surewrite.engine.stores.store import Position, TokenRecord, slot_of
@@ -88,12 +88,14 @@ class MemoryStore:
     Reading or writing a row costs a few dict accesses. The first scan after a partition came or went sorts the partitions.
     """
 
-    waits: Final = False
-
     def __init__(self) -> None:
         self._lock = RLock()
         self._contents = _Contents()
         self._reading = _MemorySession(self._contents, self._lock, journal=None)
+
+    @property
+    def waits(self) -> bool:
+        return False
 
     def session(self, *, write: bool) -> _MemorySession:
         """One session under the store's lock; the changes of a block that raises are taken back."""
@@ -106,21 +108,25 @@ class MemoryStore:
 class _MemorySession:
     """The contents while the lock is held. ``journal`` holds how to take back each change; a reading session has none."""
 
-    __slots__ = ("_contents", "_journal", "_lock")
+    __slots__ = ("_acts", "_contents", "_journal", "_lock")
 
     def __init__(self, contents: _Contents, lock: RLock, journal: list[Callable[[], object]] | None) -> None:
         self._contents = contents
         self._lock = lock
         self._journal = journal
+        self._acts: list[Callable[[], object]] = []
 
-    def __enter__(self) -> _MemorySession:
+    def __enter__(self) -> Self:
         self._lock.acquire()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            if kind is not None and self._journal:
-                for undo in reversed(self._journal):
+            if kind is None:
+                for act in self._acts:
+                    act()
+            else:
+                for undo in reversed(self._journal or ()):
                     undo()
         finally:
             self._lock.release()
@@ -129,6 +135,11 @@ class _MemorySession:
         if self._journal is None:
             raise AssertionError("a reading session was asked to write")
         self._journal.append(undo)
+
+    def after_commit(self, act: Callable[[], object]) -> None:
+        if self._journal is None:
+            raise AssertionError("a reading session commits nothing")
+        self._acts.append(act)
 
     def get(self, space: str, partition: bytes, sort: bytes) -> Item | None:
         found = self._contents.spaces.get(space)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from surewrite.core.values import Item
 
-SLOTS: Final = 1 << 63
-"""Partitions are laid out on slots 0 to 2**63 - 1, so that a slot fits a signed 64-bit column."""
+SLOTS: Final = 1 << 62
+"""Partitions are laid out on slots 0 to 2**62 - 1, so that a slot and its end fit a signed 64-bit column."""
 
 
 def slot_of(partition: bytes) -> int:
     """Where a partition stands in the order of a scan: a hash, so that segments of a scan are of about equal size."""
-    return int.from_bytes(blake2b(partition, digest_size=8).digest(), "big") >> 1
+    return int.from_bytes(blake2b(partition, digest_size=8).digest(), "big") >> 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,10 @@ class Session(Protocol):
 
     def table_names(self) -> list[str]:
         """All tables, ascending by the bytes of their names."""
+        ...
+
+    def after_commit(self, act: Callable[[], object]) -> None:
+        """Call ``act`` once the session's changes are kept, before the next writing session of this process begins; never if they are not."""
         ...
 
     def token(self, token: str) -> TokenRecord | None: ...

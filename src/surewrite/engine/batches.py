@@ -1,0 +1,198 @@
+"""Belongs here: BatchGetItem and BatchWriteItem. Must not be here: transactions, the steps of one write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from surewrite.core import limits
+from surewrite.core.values import Item, item_size
+from surewrite.engine.capacity import Charges, collection_metrics, read_units, wanted_capacity
+from surewrite.engine.context import Context, Place
+from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.item_operations import read_projection, shown
+from surewrite.engine.key_validation import KEY_MISMATCH, check_key, check_key_paths
+from surewrite.engine.members import CAPACITY, COLLECTION_METRICS, CONSISTENT, NAMES, Member, Shapes, expression, require_map, require_none, table_name
+from surewrite.engine.schemas import Table
+from surewrite.engine.streams import Change
+from surewrite.engine.syntax import ProjectionNode
+from surewrite.engine.validation import check_item
+from surewrite.engine.writes import WriteAction, check_against_schema, check_content, check_shape, make
+
+_DUPLICATES: Final = "Provided list of item keys contains duplicates"
+
+_ITEMS: Final = Member("RequestItems", "map", required=True)
+_GET_REQUEST: Final = Shapes("BatchGetItem", (_ITEMS, CAPACITY))
+_WRITE_REQUEST: Final = Shapes("BatchWriteItem", (_ITEMS, CAPACITY, COLLECTION_METRICS))
+_KEYS: Final = Shapes(
+    "KeysAndAttributes",
+    (Member("Keys", "list", required=True, least=1, most=limits.BATCH_KEYS), CONSISTENT, expression("ProjectionExpression"), NAMES),
+    ("AttributesToGet",),
+)
+_ENTRY: Final = Shapes("WriteRequest", (Member("PutRequest", "map"), Member("DeleteRequest", "map")))
+_PUT: Final = Shapes("PutRequest", (Member("Item", "map", required=True),))
+_DELETE: Final = Shapes("DeleteRequest", (Member("Key", "map", required=True),))
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyRead:
+    """The keys asked of one table, as written and as checked."""
+
+    reference: str
+    asked: Mapping[str, Any]
+    keys: tuple[Item, ...]
+    projection: ProjectionNode | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One write of a batch: as asked, and as an action."""
+
+    reference: str
+    asked: Mapping[str, Any]
+    action: WriteAction
+
+
+def batch_get_item(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """BatchGetItem: each item read on its own; what would exceed 16 MB is left for another request."""
+    reads = _read_keys(body)
+    charges = Charges()
+    responses: dict[str, list[Item]] = {}
+    unprocessed: dict[str, dict[str, Any]] = {}
+    room = limits.BATCH_BYTES
+    with context.store.session(write=False) as session:
+        tables = [context.catalogue.table(session, table_name(read.reference)) for read in reads]
+        for read, table in zip(reads, tables, strict=True):
+            _check_keys(read, table)
+        for read, table in zip(reads, tables, strict=True):
+            found = responses.setdefault(read.reference, [])
+            for at, key in enumerate(read.keys):
+                item = session.get(table.space, *table.key.place(key))
+                size = item_size(item) if item is not None else 0
+                room -= size
+                if room < 0:
+                    unprocessed[read.reference] = {**read.asked, "Keys": list(read.asked["Keys"][at:])}
+                    break
+                charges.of(table).units += read_units(size, consistent=bool(read.asked.get("ConsistentRead")))
+                if item is not None:
+                    found.append(shown(item, read.projection))
+    answer: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    wanted = wanted_capacity(body)
+    if wanted is not None:
+        answer["ConsumedCapacity"] = charges.told(wanted)
+    return answer
+
+
+def batch_write_item(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """BatchWriteItem: puts and deletes without conditions. An entry on an item that a transaction holds is left unprocessed."""
+    entries = _read_entries(body)
+    changes: list[Change] = []
+    unprocessed: dict[str, list[Mapping[str, Any]]] = {}
+    with context.store.session(write=True) as session:
+        tables = [context.catalogue.table(session, entry.action.table) for entry in entries]
+        places = _entry_places(entries, tables)
+        for entry, table, place in zip(entries, tables, places, strict=True):
+            if context.locks.is_locked(table, place):
+                unprocessed.setdefault(entry.reference, []).append(dict(entry.asked))
+            else:
+                changes.append(make(entry.action, table, place, session.get(table.space, *place)).change)
+        context.apply(session, changes)
+    answer: dict[str, Any] = {"UnprocessedItems": unprocessed}
+    wanted = wanted_capacity(body)
+    if wanted is not None:
+        charges = Charges()
+        for change in changes:
+            charges.of(change.table).add_write(change)
+        answer["ConsumedCapacity"] = charges.told(wanted)
+    for table, metrics in collection_metrics(body, changes):
+        answer.setdefault("ItemCollectionMetrics", {}).setdefault(table.name, []).append(metrics)
+    return answer
+
+
+def _read_keys(body: Mapping[str, Any]) -> list[_KeyRead]:
+    _GET_REQUEST.check(body)
+    _require_some(body["RequestItems"], "BatchGetItem")
+    faults: list[str] = []
+    for reference, asked in body["RequestItems"].items():
+        _KEYS.check_shapes(require_map(asked, "an element of RequestItems"))
+        faults += _KEYS.faults(asked, f"requestItems.{reference}.member.")
+    require_none(faults)
+    if sum(len(asked["Keys"]) for asked in body["RequestItems"].values()) > limits.BATCH_KEYS:
+        raise validation(f"Too many items requested for the BatchGetItem call: at most {limits.BATCH_KEYS} keys in all")
+    reads: list[_KeyRead] = []
+    for reference, asked in body["RequestItems"].items():
+        keys = tuple(check_item(require_map(key, "a key")) for key in asked["Keys"])
+        # The service compares these keys as they are written, so 1000 and 1e3 pass for two.
+        if len({json.dumps(key, sort_keys=True, default=dict) for key in asked["Keys"]}) < len(keys):
+            raise validation(_DUPLICATES)
+        reads.append(_KeyRead(reference, asked, keys, read_projection(asked)))
+    return reads
+
+
+def _check_keys(read: _KeyRead, table: Table) -> None:
+    for key in read.keys:
+        check_key(key, table.key)
+    if read.projection is not None:
+        check_key_paths(read.projection.paths, table.key, table.indexes)
+
+
+def _read_entries(body: Mapping[str, Any]) -> list[_Entry]:
+    _WRITE_REQUEST.check(body)
+    _require_some(body["RequestItems"], "BatchWriteItem")
+    faults: list[str] = []
+    count = 0
+    for reference, entries in body["RequestItems"].items():
+        if not isinstance(entries, (list, tuple)):
+            raise ServiceError("SerializationException", "Unexpected field type")
+        size = len(entries)  # pyright: ignore[reportUnknownArgumentType]
+        count += size
+        if not 1 <= size <= limits.BATCH_WRITES:
+            faults.append(
+                f"Value at 'requestItems.{reference}' failed to satisfy constraint: Map value must satisfy constraint: "
+                f"[Member must have length less than or equal to {limits.BATCH_WRITES}, Member must have length greater than or equal to 1]"
+            )
+    require_none(faults)
+    if count > limits.BATCH_WRITES:
+        raise validation(f"Too many items requested for the BatchWriteItem call: at most {limits.BATCH_WRITES} writes in all")
+    return [_read_entry(reference, entry) for reference, entries in body["RequestItems"].items() for entry in entries]
+
+
+def _read_entry(reference: str, asked: object) -> _Entry:
+    entry = require_map(asked, "a write request")
+    _ENTRY.check_shapes(entry)
+    put: Mapping[str, Any] | None = entry.get("PutRequest")
+    delete: Mapping[str, Any] | None = entry.get("DeleteRequest")
+    if put is not None and delete is None:
+        _PUT.check(put)
+        action = WriteAction("Put", table_name(reference), check_item(put["Item"]), None, None, shows_refusing_item=False)
+    elif delete is not None and put is None:
+        _DELETE.check(delete)
+        action = WriteAction("Delete", table_name(reference), check_item(delete["Key"]), None, None, shows_refusing_item=False)
+    else:
+        raise validation("A write request must contain exactly one of PutRequest and DeleteRequest")
+    return _Entry(reference, entry, action)
+
+
+def _entry_places(entries: Sequence[_Entry], tables: Sequence[Table]) -> list[Place]:
+    places: list[Place] = []
+    seen: set[tuple[str, Place]] = set()
+    for entry, table in zip(entries, tables, strict=True):
+        try:
+            check_shape(entry.action, table)
+        except ServiceError:
+            raise validation(KEY_MISMATCH) from None
+        check_content(entry.action, table)
+        check_against_schema(entry.action, table)
+        place = table.key.place(entry.action.subject)
+        if (table.space, place) in seen:
+            raise validation(_DUPLICATES)
+        seen.add((table.space, place))
+        places.append(place)
+    return places
+
+
+def _require_some(items: Mapping[str, Any], operation: str) -> None:
+    if not items:
+        raise validation(f"The requestItems parameter is required for {operation}")

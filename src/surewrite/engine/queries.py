@@ -1,0 +1,140 @@
+"""Belongs here: Query and Scan: their expressions, ranges and segments. Must not be here: the contents of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from surewrite.core import limits
+from surewrite.core.values import Item, equal, key_bytes
+from surewrite.engine.context import Context
+from surewrite.engine.faults import validation
+from surewrite.engine.grammar import KeyRange, Substitutions, bind_key_condition, parse_condition, parse_key_condition, parse_projection, require_expressions
+from surewrite.engine.indexes import sort_bounds
+from surewrite.engine.key_validation import check_filter_paths, check_key_paths
+from surewrite.engine.members import Member, Shapes, expression, table_name
+from surewrite.engine.pages import READ_MEMBERS, Reading, Selection, Source, bad_start, check_selection, find_source, read_page, read_selection, read_start
+from surewrite.engine.stores.store import SLOTS, Position, Session, slot_of
+from surewrite.engine.syntax import KeyConditionNode
+
+_LEGACY: Final = ("AttributesToGet", "ConditionalOperator")
+_QUERY: Final = Shapes(
+    "Query",
+    (*READ_MEMBERS, Member("ScanIndexForward", "boolean"), expression("KeyConditionExpression")),
+    (*_LEGACY, "KeyConditions", "QueryFilter"),
+)
+_SCAN: Final = Shapes(
+    "Scan",
+    (
+        *READ_MEMBERS,
+        Member("Segment", "integer", least=0, most=limits.SCAN_SEGMENTS - 1),
+        Member("TotalSegments", "integer", least=1, most=limits.SCAN_SEGMENTS),
+    ),
+    (*_LEGACY, "ScanFilter"),
+)
+
+
+def query(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Query: one page of one partition of a table or index, in the order of the sort key."""
+    _QUERY.check(body)
+    selection = read_selection(body)
+    start = read_start(body)
+    key_condition, reading = _read_query(body, selection)
+    with context.store.session(write=False) as session:
+        source = find_source(context, session, body, table_name(body["TableName"]))
+        wanted = bind_key_condition(key_condition, source.key)
+        if reading.filter is not None:
+            check_filter_paths(reading.filter.paths, source.key)
+        _check_reading(source, reading)
+        return read_page(session, source, reading, _queried_rows(session, source, wanted, start, descending=body.get("ScanIndexForward") is False), body)
+
+
+def scan(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Scan: one page of a table or index, or of one segment of it."""
+    _SCAN.check(body)
+    segment, total = _read_segment(body)
+    selection = read_selection(body)
+    start = read_start(body)
+    reading = _read_scan(body, selection)
+    with context.store.session(write=False) as session:
+        source = find_source(context, session, body, table_name(body["TableName"]))
+        _check_reading(source, reading)
+        first, end = segment * SLOTS // total, (segment + 1) * SLOTS // total
+        after = _scan_position(source, start) if start is not None else None
+        if after is not None and not first <= after.slot < end:
+            raise bad_start(f"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: {total} Segment: {segment}")
+        return read_page(session, source, reading, session.scan(source.space, first, end, after), body)
+
+
+def _read_query(body: Mapping[str, Any], selection: Selection) -> tuple[KeyConditionNode, Reading]:
+    text = body.get("KeyConditionExpression")
+    if text is None:
+        raise validation("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
+    substitutions = Substitutions(body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues"))
+    key_condition = parse_key_condition(text, substitutions)
+    return key_condition, _read_reading(body, selection, substitutions)
+
+
+def _read_scan(body: Mapping[str, Any], selection: Selection) -> Reading:
+    names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
+    require_expressions(names, values, {member: body.get(member) for member in ("FilterExpression", "ProjectionExpression")})
+    return _read_reading(body, selection, Substitutions(names, values))
+
+
+def _read_reading(body: Mapping[str, Any], selection: Selection, substitutions: Substitutions) -> Reading:
+    filter_text, projection_text = body.get("FilterExpression"), body.get("ProjectionExpression")
+    condition = parse_condition(filter_text, "FilterExpression", substitutions) if filter_text is not None else None
+    projection = parse_projection(projection_text, substitutions) if projection_text is not None else None
+    substitutions.require_all_used()
+    return Reading(selection, condition, projection)
+
+
+def _check_reading(source: Source, reading: Reading) -> None:
+    check_selection(source, reading)
+    paths = (reading.filter.paths if reading.filter is not None else ()) + (reading.projection.paths if reading.projection is not None else ())
+    check_key_paths(paths, source.table.key, source.table.indexes)
+
+
+def _queried_rows(session: Session, source: Source, wanted: KeyRange, start: Item | None, *, descending: bool) -> Iterator[Item]:
+    low, high = sort_bounds(wanted.sort, in_index=source.index is not None)
+    partition = key_bytes(wanted.hash)
+    if start is not None:
+        sort = _start_sort(source, wanted, start)
+        if descending:
+            high = sort
+        else:
+            low = sort + b"\x00"
+    return session.rows(source.space, partition, low, high, descending=descending)
+
+
+def _start_sort(source: Source, wanted: KeyRange, start: Item) -> bytes:
+    if source.index is None and source.table.key.sort is None:
+        raise validation("The query can return at most one row and cannot be restarted")
+    source.check_start(start)
+    if not equal(start[source.key.partition.name], wanted.hash):
+        raise validation("The provided starting key is outside query boundaries based on provided conditions")
+    sort = source.key.sort
+    if sort is not None and wanted.sort is not None and not wanted.sort.admits(start[sort.name]):
+        raise validation("The provided starting key does not match the range key predicate")
+    return source.place(start)[1]
+
+
+def _read_segment(body: Mapping[str, Any]) -> tuple[int, int]:
+    segment, total = body.get("Segment"), body.get("TotalSegments")
+    if segment is None and total is None:
+        return 0, 1
+    if total is None:
+        raise validation("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
+    if segment is None:
+        raise validation("The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
+    if segment >= total:
+        raise validation(
+            f"The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: {segment} is not less than TotalSegments: {total}"
+        )
+    return segment, total
+
+
+def _scan_position(source: Source, start: Item) -> Position:
+    source.check_start(start)
+    partition, sort = source.place(start)
+    return Position(slot_of(partition), partition, sort)

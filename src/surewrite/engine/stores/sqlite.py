@@ -1,0 +1,239 @@
+"""Belongs here: one SQLite file as a store, safe between threads, processes and forks. Must not be here: the statements of a session.
+
+What a session kept is on the disk when the session ends: the journal is a write-ahead log, synchronised at each commit
+(SQLite documentation, page "Write-Ahead Logging").
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from threading import Condition, Lock
+from typing import Final
+from weakref import WeakSet
+
+from surewrite.engine.stores.sqlite_faults import check_whole, foreign, translated, unwritable
+from surewrite.engine.stores.sqlite_session import SqliteSession
+from surewrite.engine.stores.store import StoreBusy, StoreUnusable
+
+APPLICATION_ID: Final = 0x53757277
+"""The four letters Surw in the file's header tell whose file it is."""
+
+FILE_VERSION: Final = 1
+
+_MAGIC: Final = b"SQLite format 3\x00"
+_APPLICATION_ID_AT: Final = slice(68, 72)
+_BUSY_SECONDS: Final = 10.0
+_IDLE_CONNECTIONS: Final = 8
+_CHECKED_BYTES: Final = 16 * 1024 * 1024
+"""Files up to this size are checked whole when they are opened; in larger ones damage shows when it is read."""
+
+_SCHEMA: Final = (
+    "CREATE TABLE definition (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE entry (space TEXT NOT NULL, slot INTEGER NOT NULL, partition BLOB NOT NULL, sort BLOB NOT NULL, item TEXT NOT NULL,"
+    " PRIMARY KEY (space, slot, partition, sort)) WITHOUT ROWID",
+    "CREATE TABLE token (token TEXT PRIMARY KEY, digest TEXT NOT NULL, completed_at REAL NOT NULL, cancellation TEXT) WITHOUT ROWID",
+    "CREATE INDEX token_by_completion ON token (completed_at)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FILE_VERSION}",
+)
+
+
+class SqliteStore:
+    """Tables, rows and tokens in one file.
+
+    ``path`` names the file; it is made when it does not exist. ``most_pages`` bounds its size in pages of 4,096 bytes;
+    beyond it a write raises ``StoreFull``. A file that is not one of this store's, or is damaged, or may not be written,
+    raises ``StoreUnusable`` and stays as it was. One writing session costs a synchronised write of the log.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, most_pages: int | None = None) -> None:
+        self._path = Path(path)
+        self._most_pages = most_pages
+        self._idle: list[sqlite3.Connection] = []
+        self._sessions = 0
+        self._closed = False
+        # The gate guards the three above. A fork passes through it, so that no child inherits a connection.
+        self._gate = Condition(Lock())
+        self._writing = Lock()
+        _require_own_header(self._path)
+        with translated(self._path):
+            self._idle.append(self._opened())
+        _stores.add(self)
+
+    @property
+    def waits(self) -> bool:
+        return True
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def session(self, *, write: bool) -> SqliteSession:
+        """One transaction of the file. A reading session sees one state; the writing sessions of all processes follow one another."""
+        return SqliteSession(self, self._path, write=write)
+
+    def verify(self) -> None:
+        """Check the whole file; raises ``StoreUnusable`` where it is damaged. Reads every page."""
+        with self.session(write=False) as session:
+            session.verify()
+
+    def close(self) -> None:
+        """Close all connections that are not in use; the log is then merged into the file, if no other process uses it."""
+        with self._gate:
+            self._closed = True
+            self._close_idle()
+
+    def begin(self, *, write: bool) -> sqlite3.Connection:
+        """A connection for one session, to be given back by ``end``."""
+        with self._gate:
+            if self._closed:
+                raise StoreUnusable(f"the store on {self._path} was closed; open it again")
+            connection = self._idle.pop() if self._idle else None
+            self._sessions += 1
+        try:
+            # Threads of this process queue here, because SQLite's own queue polls.
+            if write and not self._writing.acquire(timeout=_BUSY_SECONDS):
+                raise StoreBusy(f"another thread kept {self._path} for {_BUSY_SECONDS:g} seconds; nothing was written")
+            try:
+                return connection if connection is not None else self._connect()
+            except BaseException:
+                if write:
+                    self._writing.release()
+                raise
+        except BaseException:
+            self._leave(connection)
+            raise
+
+    def end(self, connection: sqlite3.Connection, *, write: bool, usable: bool) -> None:
+        """Take a session's connection back; one that is not ``usable`` is closed."""
+        if not usable:
+            connection.close()
+        if write:
+            self._writing.release()
+        self._leave(connection if usable else None)
+
+    def before_fork(self) -> None:
+        """Wait for the sessions of other threads and close all connections: one that two processes share would lose SQLite's locks."""
+        self._gate.acquire()
+        self._gate.wait_for(lambda: not self._sessions, timeout=_BUSY_SECONDS)
+        self._close_idle()
+
+    def after_fork(self) -> None:
+        """Let sessions begin again, in the parent and in the child."""
+        self._gate.release()
+
+    def _leave(self, connection: sqlite3.Connection | None) -> None:
+        with self._gate:
+            self._sessions -= 1
+            self._gate.notify_all()
+            if connection is not None and not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        if connection is not None:
+            connection.close()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def _opened(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            if self._most_pages is not None:
+                connection.execute(f"PRAGMA max_page_count = {self._most_pages}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        if _pragma(connection, "application_id") != APPLICATION_ID:
+            self._make(connection)
+        version = _pragma(connection, "user_version")
+        if version != FILE_VERSION:
+            raise StoreUnusable(
+                f"{self._path} has version {version} of the format, and this program reads version {FILE_VERSION}; use the program that made it"
+            )
+        if _pragma(connection, "page_count") * _pragma(connection, "page_size") <= _CHECKED_BYTES:
+            check_whole(connection, self._path)
+        if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise unwritable(self._path, "its file system has no write-ahead log")
+        # A file that may only be read is refused now and not at the first write.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Looked at again under the lock: another process may have made the file in the meantime.
+            owner = _pragma(connection, "application_id")
+            if owner != APPLICATION_ID:
+                if owner or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                    raise foreign(self._path)
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def _require_own_header(path: Path) -> None:
+    """Refuse a foreign file before SQLite touches it. A file that another process is making has a rollback journal beside it."""
+    for _ in range(2):
+        header = _header(path)
+        if not header or header[_APPLICATION_ID_AT] == APPLICATION_ID.to_bytes(4, "big"):
+            return
+        if header.startswith(_MAGIC) and header[_APPLICATION_ID_AT] == bytes(4) and path.with_name(path.name + "-journal").exists():
+            return
+    raise foreign(path)
+
+
+def _header(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(100)
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise unwritable(path, "its directory does not exist") from None
+        return b""
+    except OSError as failed:
+        raise unwritable(path, failed.strerror or str(failed)) from failed
+
+
+# Sessions hold their store, so that a store that no one can use any more drops out by itself.
+_stores: Final[WeakSet[SqliteStore]] = WeakSet()
+_forking: Final[list[SqliteStore]] = []
+
+
+def _before_fork() -> None:
+    for store in list(_stores):
+        store.before_fork()
+        _forking.append(store)
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,145 @@
+"""Belongs here: the steps of one write on one item: read, checked against its table, judged, made. Must not be here: sessions, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, assert_never
+
+from surewrite.core.values import Item
+from surewrite.engine.copies import copied
+from surewrite.engine.evaluator import holds
+from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.grammar import Substitutions, parse_condition, parse_update, require_expressions
+from surewrite.engine.key_validation import (
+    check_index_keys,
+    check_item_key_shape,
+    check_key_content,
+    check_key_paths,
+    check_key_shape,
+    check_update_targets,
+    check_updated_index_keys,
+)
+from surewrite.engine.members import table_name
+from surewrite.engine.schemas import Table
+from surewrite.engine.streams import Change
+from surewrite.engine.syntax import ConditionNode, SetClause, UpdateNode, ValueReference
+from surewrite.engine.update_evaluator import UpdateResult, apply_update
+from surewrite.engine.validation import INVALID, check_item, check_item_size, check_updated_size
+
+ActionKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
+
+CONDITION_FAILED: Final = "The conditional request failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAction:
+    """One write as its request says, checked as far as that is possible without its table.
+
+    ``subject`` is the item of a Put and the key of the others, canonical and owned by the engine.
+    """
+
+    kind: ActionKind
+    table: str
+    subject: Item
+    condition: ConditionNode | None
+    update: UpdateNode | None
+    shows_refusing_item: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What an action makes of the stored item: the change, and for an update expression its parts for the return values."""
+
+    change: Change
+    update: UpdateResult | None = None
+
+
+def read_action(kind: ActionKind, body: Mapping[str, Any]) -> WriteAction:
+    """Read one write from its request; raises the service's errors of values, then of expressions, then of unused names and values."""
+    condition_text = body.get("ConditionExpression")
+    update_text = body.get("UpdateExpression") if kind == "Update" else None
+    names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
+    expressions = {"UpdateExpression": update_text, "ConditionExpression": condition_text} if kind == "Update" else {"ConditionExpression": condition_text}
+    require_expressions(names, values, expressions)
+    if condition_text is None and update_text is None:
+        subject = check_item(body["Item" if kind == "Put" else "Key"])
+        return WriteAction(kind, table_name(body["TableName"]), subject, None, None, shows_refusing_item=False)
+    substitutions = Substitutions(names, values)
+    subject = check_item(body["Item" if kind == "Put" else "Key"])
+    update = parse_update(update_text, substitutions) if update_text is not None else None
+    condition = parse_condition(condition_text, "ConditionExpression", substitutions) if condition_text is not None else None
+    substitutions.require_all_used()
+    return WriteAction(kind, table_name(body["TableName"]), subject, condition, update, body.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD")
+
+
+def check_shape(action: WriteAction, table: Table) -> None:
+    """Whether the action names a key of its table, in the right types."""
+    if action.kind == "Put":
+        check_item_key_shape(action.subject, table.key)
+    else:
+        check_key_shape(action.subject, table.key)
+
+
+def check_content(action: WriteAction, table: Table) -> None:
+    """Empty and too long keys, and the size of an item to be put. A transaction reports these for the request as a whole."""
+    check_key_content(action.subject, table.key)
+    if action.kind == "Put":
+        check_item_size(action.subject)
+
+
+def check_against_schema(action: WriteAction, table: Table) -> None:
+    """What else an action may not do to the keys of its table and indexes. A transaction reports these for the action."""
+    if table.indexes and action.kind == "Put":
+        check_index_keys(action.subject, table.indexes)
+    if action.update is not None:
+        check_update_targets(action.update.targets, table.key)
+        check_key_paths(action.update.paths, table.key, table.indexes)
+        _check_index_constants(action.update, table)
+    if action.condition is not None:
+        check_key_paths(action.condition.paths, table.key, table.indexes)
+
+
+def failed_condition(action: WriteAction, old: Item | None) -> ServiceError | None:
+    """The refusal of an action whose condition does not hold for the stored item, with a copy of that item where asked for."""
+    if action.condition is None or holds(action.condition, old):
+        return None
+    shown = copied(old) if action.shows_refusing_item and old is not None else None
+    return ServiceError("ConditionalCheckFailedException", CONDITION_FAILED, item=shown)
+
+
+def make(action: WriteAction, table: Table, place: tuple[bytes, bytes], old: Item | None) -> Made:
+    """What an action whose condition holds makes of the stored item; raises the run-time errors of updates."""
+    match action.kind:
+        case "Put":
+            return Made(Change(table, place, old, action.subject))
+        case "Delete":
+            return Made(Change(table, place, old, None))
+        case "ConditionCheck":
+            return Made(Change(table, place, old, old))
+        case "Update":
+            return _make_update(action, table, place, old)
+        case _:
+            assert_never(action.kind)
+
+
+def _make_update(action: WriteAction, table: Table, place: tuple[bytes, bytes], old: Item | None) -> Made:
+    result = apply_update(action.update, old, action.subject)
+    if result.item is not None and result.item is not old:
+        if table.indexes:
+            check_updated_index_keys(result.item, table.indexes)
+        check_updated_size(result.item)
+    return Made(Change(table, place, old, result.item), result)
+
+
+def _check_index_constants(update: UpdateNode, table: Table) -> None:
+    for index in table.indexes:
+        for attribute in index.key.attributes:
+            for clause in update.clauses:
+                if isinstance(clause, SetClause) and clause.target.parts == (attribute.name,) and isinstance(clause.value, ValueReference):
+                    value = update.values[clause.value.placeholder]
+                    if attribute.type not in value:
+                        actual = next(iter(value))
+                        raise validation(
+                            f"{INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type} Actual: {actual} IndexName: {index.name}"
+                        )
