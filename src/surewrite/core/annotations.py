@@ -27,7 +27,10 @@ _records: dict[type, Codec[Any]] = {}
 
 
 def codec_for(annotation: object) -> Codec[Any]:
-    """The codec of a type that is written in an annotation and resolved; raises ``DefinitionError`` for a type that has none."""
+    """The codec of a type that is written in an annotation and resolved.
+
+    Raises ``DefinitionError`` for a type that has none, and ``NameError`` where a dataclass names a type that does not exist yet.
+    """
     scalar = SCALARS.get(annotation) if isinstance(annotation, type) else None
     if scalar is not None:
         return scalar
@@ -91,10 +94,7 @@ def _dataclass_codec(record: type) -> Codec[Any]:
 
     def members() -> Mapping[str, Codec[Any]]:
         if not found:
-            try:
-                hints = typing.get_type_hints(record)
-            except NameError as error:
-                raise DefinitionError(f"the annotations of dataclass {record.__name__} cannot be resolved: define {error.name} at module level") from None
+            hints = typing.get_type_hints(record)
             declared: Mapping[str, object] = getattr(record, "__dataclass_fields__")  # noqa: B009
             found.update({name: codec_for(hints[name]) for name in declared})
         return found
@@ -102,7 +102,7 @@ def _dataclass_codec(record: type) -> Codec[Any]:
     codec = _records[record] = record_codec(record, members)
     try:
         members()
-    except DefinitionError:
+    except (DefinitionError, NameError):
         del _records[record]
         raise
     return codec

@@ -45,7 +45,7 @@ class Codec(Generic[T]):
 
     ``type_name`` is the type as a developer writes it, ``stored`` the letters of the stored type. ``element`` is the codec
     of the elements of a set, list or map; ``items`` those of a tuple of fixed length; ``members`` gives those of a dataclass.
-    ``optional`` is true where ``None`` is a value of the type.
+    ``optional`` is true where ``None`` is a value of the type, and ``wrapped`` is then the codec of its other values.
     """
 
     type_name: str
@@ -58,6 +58,7 @@ class Codec(Generic[T]):
     items: tuple[Codec[Any], ...] = ()
     members: Callable[[], Mapping[str, Codec[Any]]] | None = None
     optional: bool = False
+    wrapped: Codec[Any] | None = None
 
     def store(self, value: object) -> AttributeValue:
         """The typed value for what a developer gives; raises ``Unstorable``."""
@@ -94,11 +95,16 @@ def exact_number_text(number: Decimal | int, type_name: str) -> str:
 
 
 def _accept_str(value: object) -> str:
-    if type(value) is str:
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)
-    refuse_type("str", value)
+    if type(value) is not str:
+        if not isinstance(value, str):
+            refuse_type("str", value)
+        value = str.__str__(value)
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unstorable("takes a text that has a UTF-8 form, and this one holds half of a surrogate pair") from None
+    return value
 
 
 def _encode_str(value: str) -> AttributeValue:

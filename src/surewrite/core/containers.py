@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, Field, fields
 from typing import Any, Final, cast
 
-from surewrite.core.codecs import Codec, StoredType, Undecodable, Unstorable, refuse_stored, refuse_type
+from surewrite.core.codecs import STR, Codec, StoredType, Undecodable, Unstorable, refuse_stored, refuse_type
 from surewrite.core.values import AttributeValue
 from surewrite.errors import DefinitionError
 
@@ -41,7 +41,7 @@ def optional_codec(inner: Codec[Any]) -> Codec[Any]:
 
     return Codec(
         f"{inner.type_name} | None", inner.stored, inner.shape, accept, encode, decode,
-        element=inner.element, items=inner.items, members=inner.members, optional=True,
+        element=inner.element, items=inner.items, members=inner.members, optional=True, wrapped=inner,
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def map_codec(element: Codec[Any]) -> Codec[dict[str, Any]]:
             if not isinstance(key, str):
                 raise Unstorable(f"takes {name}, and one of its keys is of type {type(key).__name__}")
             try:
-                accepted[str.__str__(key)] = element.accept(part)
+                accepted[STR.accept(key)] = element.accept(part)
             except Unstorable as error:
                 raise _at("a value of it", error) from None
         return accepted

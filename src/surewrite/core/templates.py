@@ -88,8 +88,6 @@ class KeyTemplate:
         if codec is None:
             known = ", ".join(codecs)
             raise DefinitionError(f"{self._described}: {self._entity} has no field {name!r}; it has {known or 'none'}")
-        if codec.optional:
-            raise DefinitionError(f"{self._described}: {name} can be None, and a key cannot be absent: leave out `| None`")
         allowed = ("S", "N", "B") if only else ("S", "N")
         if codec.stored not in allowed:
             raise DefinitionError(f"{self._described}: {name} is a {codec.type_name}, stored as {codec.stored}, and a key is made of {', '.join(allowed)}")

@@ -1,0 +1,365 @@
+"""Belongs here: how an entity becomes an item of a table and comes back, and what an upsert adds. Must not be here: declarations, requests, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from surewrite.core.codecs import INT, Codec, Undecodable
+from surewrite.core.conditions import Change
+from surewrite.core.definitions import Definition
+from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, IfNotExists, ListAppend, Name, Operand, SetTo, Value
+from surewrite.core.fields import FieldInfo
+from surewrite.core.keys import Key
+from surewrite.core.stored import STATE, Stored, new_entity
+from surewrite.core.templates import KeyTemplate
+from surewrite.core.values import AttributeValue, Item, equal, type_of
+from surewrite.errors import InvalidRequest, UndecodableItem, WrongEntityType
+
+E = TypeVar("E")
+
+_NULL: Final = "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """The names that a table gives to its key attributes and to what is stored beside an entity; ``None`` switches one off."""
+
+    key: tuple[str] | tuple[str, str]
+    discriminator: str | None = "_type"
+    stamp: str | None = "_s"
+    birth: str | None = "_b"
+
+
+class Schema(Generic[E]):
+    """An entity type, to be bound to the layout of a table."""
+
+    def __init__(self, entity: type[E], definition: Definition) -> None:
+        self.entity = entity
+        self.definition = definition
+        self._bound: dict[TableLayout, BoundSchema[E]] = {}
+        assert definition.partition is not None
+
+    def bind(self, layout: TableLayout) -> BoundSchema[E]:
+        """The schema for tables of that layout, made once. Raises ``InvalidRequest`` where the two do not fit."""
+        bound = self._bound.get(layout)
+        if bound is None:
+            bound = self._bound[layout] = BoundSchema(self.entity, self.definition, layout)
+        return bound
+
+
+class BoundSchema(Generic[E]):
+    """Entities of one type as items of tables of one layout.
+
+    Declared fields are stored under their stored names, key fields too: a path to a field is then the same in every
+    table. A template that is exactly one field, in a table whose key attribute has the field's stored name, stores it once.
+    """
+
+    def __init__(self, entity: type[E], definition: Definition, layout: TableLayout) -> None:
+        self.entity = entity
+        self.layout = layout
+        self.fields: tuple[FieldInfo, ...] = definition.fields
+        self.version: FieldInfo | None = definition.version
+        self.time_to_live: FieldInfo | None = next((field for field in self.fields if field.role == "time to live"), None)
+        self.key_names: tuple[str, ...] = layout.key
+        self.discriminator_value: str | None = definition.discriminator if layout.discriminator is not None else None
+        self._name = entity.__name__
+        self._key_fields = definition.key_fields
+        self._templates = self._bind_templates(definition)
+        self._by_stored_name = {field.stored_name: field for field in self.fields}
+        self._check_names()
+        self._key_attributes = frozenset((*layout.key, *(field.stored_name for field in self.fields if field.name in self._key_fields)))
+        added = (*layout.key, layout.discriminator, layout.stamp, layout.birth)
+        self._known = frozenset(name for name in (*self._by_stored_name, *added) if name is not None)
+        self._plain = tuple(field for field in self.fields if field.role != "version")
+        self._writers = tuple(
+            (field.name, field.stored_name, field.codec.encode, field.is_set) for field in self._plain if field.stored_name not in layout.key
+        )
+        self._readers = tuple((field.name, field.stored_name, field.codec.decode) for field in self._plain)
+        # A key attribute that is a field under its own name needs no comparison with that field.
+        self._composed = tuple((name, template) for name, template in self._templates if not self._is_stored_field(name, template))
+
+    def _bind_templates(self, definition: Definition) -> tuple[tuple[str, KeyTemplate], ...]:
+        templates = (definition.partition,) if definition.sort is None else (definition.partition, definition.sort)
+        if len(templates) != len(self.layout.key):
+            has, needs = (f"{count} key attribute{'s' if count > 1 else ''}" for count in (len(self.layout.key), len(templates)))
+            missing = "give the class a sort_key=" if len(self.layout.key) > len(templates) else 'name both, as in key=("pk", "sk")'
+            raise InvalidRequest(f"{self._name} makes {needs}, and the table has {has}: {missing}")
+        return tuple(zip(self.layout.key, templates, strict=True))
+
+    def _is_stored_field(self, key_name: str, template: KeyTemplate) -> bool:
+        field = self._by_stored_name.get(key_name)
+        return field is not None and template.is_field == field.name
+
+    def _check_names(self) -> None:
+        layout = self.layout
+        if layout.discriminator is not None and self.discriminator_value is None:
+            raise InvalidRequest(
+                f"{self._name} has no discriminator, and the table keeps one: "
+                f'write discriminator="{self._name.upper()}" in the class, or discriminator=None for the table'
+            )
+        taken = dict.fromkeys(layout.key, "a key attribute")
+        for name, meaning in ((layout.discriminator, "the discriminator"), (layout.stamp, "the stamp"), (layout.birth, "the birth")):
+            if name is not None and taken.setdefault(name, meaning) != meaning:
+                raise InvalidRequest(f"the table stores {meaning} and {taken[name]} both as {name!r}: give one of them another name")
+        for key_name, template in self._templates:
+            if self._is_stored_field(key_name, template):
+                del taken[key_name]
+        for field in self.fields:
+            meaning = taken.get(field.stored_name, "")
+            if meaning:
+                raise InvalidRequest(f"{self._name}.{field.name} is stored as {field.stored_name!r}, where the table stores {meaning}: give the field stored_as=")
+
+    # ---------------------------------------------------------------------------------------------------------------- keys
+
+    def is_key_attribute(self, stored_name: str) -> bool:
+        """Whether a top-level attribute is part of the key, as an attribute of it or as a field that it is made of; such a one never changes."""
+        return stored_name in self._key_attributes
+
+    def key_attribute_types(self) -> tuple[tuple[str, str], ...]:
+        """The key attributes with the letters of their types, partition first."""
+        return tuple((name, template.stored) for name, template in self._templates)
+
+    def key_item(self, key: Key[E]) -> Item:
+        """The key attributes for a key of this type. Raises ``InvalidRequest`` for a key of another type."""
+        if key.entity is not self.entity:
+            raise InvalidRequest(f"{key.entity.__name__}.key_of(...) is no key of {self._name}: write {self._name}.key_of(...)", key=key)
+        letters, value = key.partition
+        item: Item = {self.key_names[0]: {letters: value}}
+        if key.sort is not None:
+            letters, value = key.sort
+            item[self.key_names[1]] = {letters: value}
+        return item
+
+    def key_of_entity(self, entity: E) -> Item:
+        """The key attributes that the fields of an entity make. Raises ``InvalidRequest`` for an entity of another type."""
+        if type(entity) is not self.entity:
+            raise InvalidRequest(f"{type(entity).__name__} is no {self._name}: use the table of its own type")
+        values = entity.__dict__
+        item: Item = {}
+        for name, template in self._templates:
+            letters, value = template.render(values)
+            item[name] = {letters: value}
+        return item
+
+    # --------------------------------------------------------------------------------------------------------------- items
+
+    def to_item(self, entity: E) -> Item:
+        """The whole item but version, stamp and birth: fields that have a value, key, discriminator, undeclared attributes that were read.
+
+        Raises ``InvalidRequest`` where a list or dict was changed since and now holds what cannot be stored.
+        """
+        item = self.key_of_entity(entity)
+        values = entity.__dict__
+        state: Stored | None = values.get(STATE)
+        if state is not None and state.unknown:
+            item.update(state.unknown)
+        name = ""
+        try:
+            for name, stored_name, encode, is_set in self._writers:
+                value = values[name]
+                if value is None or (is_set and not value):
+                    continue
+                item[stored_name] = encode(value)
+        except KeyError:
+            raise InvalidRequest(f"{self._name}.{name} was not read: this entity was read in part, and a put would drop the rest; get it whole") from None
+        except ValueError as error:
+            raise InvalidRequest(f"{self._name}.{name} {error}") from None
+        if self.discriminator_value is not None and self.layout.discriminator is not None:
+            item[self.layout.discriminator] = {"S": self.discriminator_value}
+        return item
+
+    def from_item(self, item: Mapping[str, AttributeValue], *, partial: bool = False) -> E:
+        """The entity that an item holds, with version, stamp, birth and undeclared attributes as its state.
+
+        An item without a discriminator is taken for one of this type. ``partial`` says that attributes may have been left
+        out: fields that are missing then have no value. Raises ``WrongEntityType`` for an item of another type and
+        ``UndecodableItem`` for one that does not fit; neither has contents of the item in its text.
+        """
+        self._check_type(item)
+        values: dict[str, Any] = {}
+        name = ""
+        value: AttributeValue | None = None
+        absent: list[str] = []
+        try:
+            for name, stored_name, decode in self._readers:
+                value = item.get(stored_name)
+                if value is None or _NULL in value:
+                    absent.append(name)
+                else:
+                    values[name] = decode(value)
+        except Undecodable as error:
+            raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
+        if absent and not partial:
+            self._fill(absent, values, item)
+        if not partial:
+            self._check_key(values, item)
+        known = self._known
+        unknown = {other: content for other, content in item.items() if other not in known}
+        stored_version = self._stored_version(item)
+        if self.version is not None:
+            values[self.version.name] = stored_version
+        layout = self.layout
+        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, partial)
+        return new_entity(self.entity, values)
+
+    def _check_type(self, item: Mapping[str, AttributeValue]) -> None:
+        expected = self.discriminator_value
+        if expected is None or self.layout.discriminator is None:
+            return
+        found = item.get(self.layout.discriminator)
+        if found is None or found.get("S") == expected:
+            return
+        stored_type = found.get("S")
+        raise WrongEntityType(
+            f"an item of another type is stored under this key: {self.layout.discriminator} is not {expected!r}, the discriminator of {self._name}",
+            stored_type=stored_type if isinstance(stored_type, str) else None,
+        )
+
+    def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue]) -> None:
+        """What fields read as that have no attribute: key fields are read from the key."""
+        for name in absent:
+            field = next(field for field in self._plain if field.name == name)
+            if name in self._key_fields:
+                values[name] = self._read_from_key(field, item)
+            elif not field.required:
+                values[name] = field.when_absent()
+            else:
+                stored_type = _NULL if field.stored_name in item else None
+                raise UndecodableItem(
+                    f"{self._name}.{name} is required, and {'NULL' if stored_type else 'nothing'} is stored as {field.stored_name!r}: "
+                    "give the field a default, or declare it as ... | None",
+                    entity=self.entity, field=name, stored_type=stored_type,
+                )  # fmt: skip
+
+    def _read_from_key(self, field: FieldInfo, item: Mapping[str, AttributeValue]) -> Any:
+        for key_name, template in self._templates:
+            value = item.get(key_name)
+            if field.name not in template.field_names or value is None:
+                continue
+            try:
+                return template.parse(value[template.stored])[field.name]
+            except (KeyError, Undecodable):
+                raise self._foreign_key(field.name, type_of(value)) from None
+        raise UndecodableItem(f"{self._name}.{field.name} is part of the key, and the item has no key", entity=self.entity, field=field.name)
+
+    def _check_key(self, values: Mapping[str, Any], item: Mapping[str, AttributeValue]) -> None:
+        """An item whose fields make another key than it has would be written back to another place."""
+        for key_name, template in self._composed:
+            stored = item.get(key_name)
+            if stored is None:
+                continue
+            try:
+                letters, value = template.render(values)
+            except InvalidRequest:
+                raise self._foreign_key(None, type_of(stored)) from None
+            if stored.get(letters) != value and not equal(stored, {letters: value}):
+                raise self._foreign_key(None, type_of(stored))
+
+    def _foreign_key(self, field: str | None, stored_type: str) -> UndecodableItem:
+        message = f"{self._name}: the key of the item is none that its fields make by the templates of {self._name}"
+        return UndecodableItem(message, entity=self.entity, field=field, stored_type=stored_type)
+
+    def _stored_version(self, item: Mapping[str, AttributeValue]) -> int | None:
+        if self.version is None:
+            return None
+        value = item.get(self.version.stored_name)
+        if value is None or _NULL in value:
+            return None
+        try:
+            found: int = INT.decode(value)
+        except Undecodable as error:
+            raise UndecodableItem(f"{self._name}.{self.version.name}: {error}", entity=self.entity, field=self.version.name, stored_type=error.stored_type) from None
+        return found
+
+    # ------------------------------------------------------------------------------------------------------------- changes
+
+    def codec_of(self, stored_name: str) -> Codec[Any]:
+        """The codec of a declared top-level attribute; raises ``InvalidRequest`` for one that is not declared."""
+        field = self._by_stored_name.get(stored_name)
+        if field is None:
+            raise InvalidRequest(f"{self._name} stores no field as {stored_name!r}")
+        return field.codec
+
+    def initial_changes(self, key: Key[E], changed: AbstractSet[str]) -> tuple[ChangeTree, ...]:
+        """What an upsert sets beside the caller's changes, so that it makes a whole item: discriminator, key fields, defaults.
+
+        ``changed`` has the stored names that the changes of the caller touch. A default is set only where nothing is stored.
+        Raises ``InvalidRequest`` for a required field that the changes leave out.
+        """
+        changes: list[ChangeTree] = []
+        if self.discriminator_value is not None and self.layout.discriminator is not None:
+            changes.append(SetTo(Name((self.layout.discriminator,)), Value({"S": self.discriminator_value})))
+        key_values = dict(key.values)
+        for field in self._plain:
+            name = Name((field.stored_name,))
+            if field.stored_name in changed or field.stored_name in self.key_names:
+                continue
+            if field.name in key_values:
+                changes.append(SetTo(name, Value(field.codec.store(key_values[field.name]))))
+            elif field.has_default:
+                default = field.make_default()
+                if default is not None and not (field.is_set and not default):
+                    changes.append(SetTo(name, IfNotExists(name, Value(field.codec.store(default)))))
+            elif field.required:
+                raise InvalidRequest(
+                    f"an upsert of {self._name} may make a new item, and {field.name} is required: "
+                    f"add {self._name}.{field.name}.set(...), or give the field a default",
+                    key=key,
+                )
+        return tuple(changes)
+
+    def adapt_for_upsert(self, change: Change[Any]) -> ChangeTree:
+        """The change as it works on an item that is not stored yet: what it reads starts from the field's default, or from 0 or no elements."""
+        tree = change.tree
+        field = self._field_at(tree.target)
+        if field is None:
+            return tree
+        if isinstance(tree, AddTo):
+            return self._adapted_add(field, tree)
+        if isinstance(tree, SetTo) and isinstance(tree.operand, (Arithmetic, ListAppend)):
+            return SetTo(tree.target, self._adapted_operand(tree.operand))
+        return tree
+
+    def _adapted_add(self, field: FieldInfo, tree: AddTo) -> ChangeTree:
+        start = field.make_default() if field.has_default else None
+        if field.is_set:
+            if start:
+                raise InvalidRequest(f"{self._name}.{field.name} starts as a set that is not empty, to which an upsert cannot add: write .set(...) with the whole set")
+            return tree
+        first = Value({"N": "0"} if start is None else field.codec.store(start))
+        return SetTo(tree.target, Arithmetic("+", IfNotExists(tree.target, first), tree.value))
+
+    def _adapted_operand(self, operand: Arithmetic | ListAppend) -> Operand:
+        start: Callable[[Operand], Operand] = self._list_start if isinstance(operand, ListAppend) else self._number_start
+        left, right = start(operand.left), start(operand.right)
+        return ListAppend(left, right) if isinstance(operand, ListAppend) else Arithmetic(operand.operator, left, right)
+
+    def _number_start(self, operand: Operand) -> Operand:
+        field = self._field_at(operand)
+        if field is None or not isinstance(operand, Name) or not field.has_default:
+            return operand
+        default = field.make_default()
+        return operand if default is None else IfNotExists(operand, Value(field.codec.store(default)))
+
+    def _list_start(self, operand: Operand) -> Operand:
+        field = self._field_at(operand)
+        if field is None or not isinstance(operand, Name):
+            return operand
+        default = field.make_default() if field.has_default else None
+        return IfNotExists(operand, Value({"L": []} if default is None else field.codec.store(default)))
+
+    def _field_at(self, operand: Operand) -> FieldInfo | None:
+        if not isinstance(operand, Name):
+            return None
+        name, *members = operand.parts
+        return None if members else self._by_stored_name.get(str(name))
+
+
+def _text(item: Mapping[str, AttributeValue], name: str | None) -> str | None:
+    value = None if name is None else item.get(name)
+    return None if value is None else value.get("S")
+
+
