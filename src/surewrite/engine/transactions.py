@@ -160,10 +160,11 @@ def _read(context: Context, body: Mapping[str, Any]) -> _Request:
 
 def _only_action(element: object) -> tuple[ActionKind, Mapping[str, Any]]:
     present = {name: content for name, content in require_map(element, "an element of TransactItems").items() if content is not None}
-    kind = next((kind for kind in _KINDS if kind in present), None)
-    if kind is None or len(present) != 1:
-        raise validation(_ONE_ACTION)
-    return kind, require_map(present[kind], kind)
+    for kind in _KINDS:
+        content = present.get(kind)
+        if content is not None and len(present) == 1:
+            return kind, require_map(content, kind)
+    raise validation(_ONE_ACTION)
 
 
 def _payload_bytes(body: Mapping[str, Any]) -> int:

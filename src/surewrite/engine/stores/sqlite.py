@@ -31,8 +31,8 @@ _CHECKED_BYTES: Final = 16 * 1024 * 1024
 
 _SCHEMA: Final = (
     "CREATE TABLE definition (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE entry (space TEXT NOT NULL, slot INTEGER NOT NULL, partition BLOB NOT NULL, sort BLOB NOT NULL, item TEXT NOT NULL,"
-    " PRIMARY KEY (space, slot, partition, sort)) WITHOUT ROWID",
+    """CREATE TABLE entry (space TEXT NOT NULL, slot INTEGER NOT NULL, partition BLOB NOT NULL, sort BLOB NOT NULL, item TEXT NOT NULL,
+    PRIMARY KEY (space, slot, partition, sort)) WITHOUT ROWID""",
     "CREATE TABLE token (token TEXT PRIMARY KEY, digest TEXT NOT NULL, completed_at REAL NOT NULL, cancellation TEXT) WITHOUT ROWID",
     "CREATE INDEX token_by_completion ON token (completed_at)",
     f"PRAGMA application_id = {APPLICATION_ID}",
