@@ -17,7 +17,8 @@ Each class says what happened to the data::
     ├─ Throttled                       did not take effect: slow down
     ├─ OldItemLost                     applied, but the old item that was asked for went with a lost answer
     ├─ OutcomeUnknown                  may have taken effect, now or up to five minutes later
-    └─ ConnectionFailed                a read without an answer, or a write of which nothing was sent
+    ├─ ConnectionFailed                a read without an answer, or a write of which nothing was sent
+    └─ ServiceFault                    db.execute only: the service's own error, uninterpreted
 """
 
 from __future__ import annotations
@@ -161,3 +162,19 @@ class ConnectionFailed(SurewriteError):
 
 class OldItemLost(SurewriteError):
     """The write was applied, but the old item that ``returning="old"`` asks for was in an answer that never came."""
+
+
+class ServiceFault(SurewriteError):
+    """The service's own error to a raw request, as it came. Whether it proves that nothing was written is for the caller to tell.
+
+    ``code`` and ``status`` are the service's, ``item`` the typed item of a failed condition, ``reasons`` those of a cancelled transaction.
+    """
+
+    def __init__(
+        self, message: str, *, key: Any = None, attempts: int = 0, code: str = "", status: int = 0, item: Any = None, reasons: tuple[Reason, ...] = ()
+    ) -> None:
+        super().__init__(message, key=key, attempts=attempts)
+        self.code = code
+        self.status = status
+        self.item = item
+        self.reasons = reasons

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from enum import Enum
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar, cast
 from uuid import UUID
@@ -154,7 +154,7 @@ def _accept_datetime(value: object) -> datetime:
 
 def datetime_text(value: datetime) -> str:
     """A moment as text of one width in UTC, microseconds always written, so that the order of texts is the order of time."""
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return (value if value.tzinfo is UTC else value.astimezone(UTC)).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _encode_datetime(value: datetime) -> AttributeValue:
@@ -270,14 +270,27 @@ def _accept_decimal(value: object) -> Decimal:
     return value
 
 
+def _encode_decimal(value: Decimal) -> AttributeValue:
+    text = str(value)
+    # What accept let through and is written plainly needs no parsing to be made canonical.
+    if "E" in text:
+        return {"N": number_text(value)}
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return {"N": "0" if text == "-0" else text}
+
+
 def _decode_decimal(value: AttributeValue) -> Decimal:
     try:
-        return parse_number(value["N"])
-    except (KeyError, NotANumber, NumberOutOfRange):
+        number = Decimal(value["N"])
+    except (KeyError, InvalidOperation):
         refuse_stored("Decimal", value)
+    if not number.is_finite():
+        refuse_stored("Decimal", value)
+    return number
 
 
-_DECIMAL: Final = Codec("Decimal", "N", "number", _accept_decimal, lambda value: {"N": number_text(value)}, _decode_decimal)
+_DECIMAL: Final = Codec("Decimal", "N", "number", _accept_decimal, _encode_decimal, _decode_decimal)
 
 
 def _accept_float(value: object) -> float:

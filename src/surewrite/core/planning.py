@@ -45,7 +45,7 @@ class Scope:
 
     environment: Environment
     table: str
-    schema: BoundSchema
+    schema: BoundSchema[Any]
 
     @property
     def entity(self) -> str:

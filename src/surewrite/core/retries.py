@@ -121,7 +121,7 @@ class Attempt:
         return False
 
 
-def check_runs(runs: int) -> int:
+def check_runs(runs: Any) -> int:
     """Refuse a number of runs that makes no sense."""
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InvalidRequest(f"attempts is how often the body runs at most, a whole number from 1, not {runs!r}")

@@ -6,20 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surewrite.core.answers import Rejection, Success
-from surewrite.core.attempts import describe_answer
+from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
+from surewrite.core.decisions import AnswerClass, class_of_answer
 from surewrite.core.effects import Steps, now, pause, send
 from surewrite.core.entities import BoundSchema, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.reads import ask
 from surewrite.core.requests import Request
-from surewrite.errors import InvalidRequest, SurewriteError
+from surewrite.errors import ConnectionFailed, InvalidRequest, SurewriteError
 
 ACTIVE_POLL_SECONDS = 0.5
 ACTIVE_POLLS_MAX = 240
 """Two minutes: a new table is usually active within seconds."""
 
 
-def create_table(environment: Environment, table: str, layout: TableLayout, schemas: Sequence[BoundSchema], *, exist_ok: bool) -> Steps[None]:
+def create_table(environment: Environment, table: str, layout: TableLayout, schemas: Sequence[BoundSchema[Any]], *, exist_ok: bool) -> Steps[None]:
     """Make the table that the entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.
 
     With ``exist_ok`` a table of the same key is left as it is. Raises ``InvalidRequest`` where entities contradict each
@@ -35,19 +36,16 @@ def create_table(environment: Environment, table: str, layout: TableLayout, sche
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in keys],
         "KeySchema": [{"AttributeName": name, "KeyType": "HASH" if index == 0 else "RANGE"} for index, (name, _) in enumerate(keys)],
     }
-    answer = yield from send(Request("CreateTable", definition), environment.timeout_seconds)
-    if not isinstance(answer, Success) and not (isinstance(answer, Rejection) and answer.code == "ResourceInUseException"):
-        existing = yield from _describe_after_doubt(environment, table, answer)
-    else:
-        existing = yield from _wait_until_active(environment, table)
-        if isinstance(answer, Rejection) and not exist_ok:
-            raise InvalidRequest(f"the table {table!r} exists already; pass exist_ok=True to use it", code=answer.code)
+    existed = yield from _create(environment, table, Request("CreateTable", definition))
+    if existed and not exist_ok:
+        raise InvalidRequest(f"the table {table!r} exists already; pass exist_ok=True to use it", code="ResourceInUseException")
+    existing = yield from _wait_until_active(environment, table)
     _require_same_key(table, keys, existing)
     if ttl is not None:
         yield from _turn_on_time_to_live(environment, table, ttl)
 
 
-def _key_types(table: str, layout: TableLayout, schemas: Sequence[BoundSchema]) -> tuple[tuple[str, str], ...]:
+def _key_types(table: str, layout: TableLayout, schemas: Sequence[BoundSchema[Any]]) -> tuple[tuple[str, str], ...]:
     first = schemas[0]
     for schema in schemas[1:]:
         if schema.key_attribute_types() != first.key_attribute_types():
@@ -59,7 +57,7 @@ def _key_types(table: str, layout: TableLayout, schemas: Sequence[BoundSchema]) 
     return tuple(first.key_attribute_types())
 
 
-def _time_to_live(table: str, schemas: Sequence[BoundSchema]) -> str | None:
+def _time_to_live(table: str, schemas: Sequence[BoundSchema[Any]]) -> str | None:
     names = {schema.time_to_live.stored_name: schema.entity.__name__ for schema in schemas if schema.time_to_live is not None}
     if len(names) > 1:
         raise InvalidRequest(
@@ -84,11 +82,26 @@ def _wait_until_active(environment: Environment, table: str) -> Steps[Mapping[st
     raise SurewriteError(f"the table {table!r} did not become active within {ACTIVE_POLLS_MAX * ACTIVE_POLL_SECONDS:.0f} seconds; it may still do so")
 
 
-def _describe_after_doubt(environment: Environment, table: str, answer: Any) -> Steps[Mapping[str, Any]]:
-    """The creation was not answered, or refused. Where the table is there all the same, it is what was wanted."""
-    if isinstance(answer, Rejection) and answer.status < 500:
-        raise InvalidRequest(f"the table {table!r} was not created: {describe_answer(answer)}: {answer.message}", code=answer.code)
-    return (yield from _wait_until_active(environment, table))
+def _create(environment: Environment, table: str, request: Request) -> Steps[bool]:
+    """Send the creation until it is answered. True if the table was there before: after a lost answer that may be our own doing, and is not told."""
+    in_doubt = False
+    started = moment = yield from now()
+    for number in range(1, ATTEMPTS_MAX + 1):
+        answer = yield from send(request, environment.timeout_seconds)
+        if isinstance(answer, Success):
+            return False
+        if isinstance(answer, Rejection) and answer.code == "ResourceInUseException":
+            return not in_doubt
+        if class_of_answer(answer) is AnswerClass.REJECTED:
+            assert isinstance(answer, Rejection)
+            raise InvalidRequest(f"the table {table!r} was not created: {describe_answer(answer)}: {answer.message}", code=answer.code)
+        in_doubt = in_doubt or class_of_answer(answer) is AnswerClass.NO_ANSWER
+        seconds = yield from backoff_seconds(number)
+        moment = yield from now()
+        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
+            break
+        yield from pause(seconds)
+    raise ConnectionFailed(f"the creation of the table {table!r} was not answered: {describe_answer(answer)}; trying again with exist_ok=True is safe")
 
 
 def _require_same_key(table: str, keys: Sequence[tuple[str, str]], described: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from surewrite.core.answers import NotSent, Rejection
 from surewrite.core.attempts import Ending, attempt_until_decided, describe_answer
@@ -28,6 +28,8 @@ from surewrite.core.planning import (
 from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
 from surewrite.core.values import Item
 from surewrite.errors import ConnectionFailed, InvalidRequest, OldItemLost, OutcomeUnknown, SurewriteError, Throttled, TransactionConflict
+
+R = TypeVar("R")
 
 NO_OPTIONS = Options()
 
@@ -80,7 +82,7 @@ def delete(scope: Scope, target: Any, options: Options) -> Steps[Applied[Any] | 
     return conclude(scope, plan, ending, occasion.moment)
 
 
-def applied_item(outcome: Applied[Any] | Refused[Any]) -> Any:
+def applied_item(outcome: Applied[R] | Refused[Any]) -> R:
     """The item of an applied write; raises the refusal of a refused one."""
     if isinstance(outcome, Refused):
         raise outcome.error()

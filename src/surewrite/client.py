@@ -1,0 +1,446 @@
+"""Belongs here: the blocking client, one method per operation, each handing a generator to its driver. Must not be here: decisions, request building, any branch worth testing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial, wraps
+from types import TracebackType
+from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
+
+from surewrite.backends.targets import backend_for
+from surewrite.core import raw, reads, retries, tables, writes
+from surewrite.core.conditions import Change, Condition
+from surewrite.core.effects import Operation, Steps
+from surewrite.core.entities import EntityBase, TableLayout, schema_of
+from surewrite.core.environment import Environment
+from surewrite.core.keys import Key, Target
+from surewrite.core.observation import Observer
+from surewrite.core.outcomes import Canceled, Committed, Marker, Outcome
+from surewrite.core.planning import Options, Scope
+from surewrite.core.plans import InDoubt
+from surewrite.core.retries import Attempt, ConflictKind
+from surewrite.core.transaction_drafts import TransactionDraft
+from surewrite.core.transactional_reads import transact_get
+from surewrite.core.transactions import commit
+from surewrite.core.writes import applied_item
+from surewrite.drivers.blocking import BlockingDriver
+from surewrite.drivers.backend import Backend
+from surewrite.drivers.clocks import Chance, Clock
+
+E = TypeVar("E", bound=EntityBase)
+E1 = TypeVar("E1", bound=EntityBase)
+E2 = TypeVar("E2", bound=EntityBase)
+E3 = TypeVar("E3", bound=EntityBase)
+R = TypeVar("R")
+PS = ParamSpec("PS")
+
+
+class EntityTable(Generic[E]):
+    """The items of one entity type in one table. Make it with ``table.of(Entity)``; it may be kept and shared."""
+
+    __slots__ = ("_driver", "_scope")
+
+    def __init__(self, driver: BlockingDriver, scope: Scope) -> None:
+        self._driver = driver
+        self._scope = scope
+
+    def get(self, key: Key[E], *, consistent: bool | None = None) -> E:
+        """The entity under the key. Raises ``ItemNotFound`` where there is none, or an expired one.
+
+        Half a read unit per started 4 KB, a whole one where ``consistent``; types with a version are read consistently unless told otherwise.
+        """
+        found: E = self._driver.run(reads.get(self._scope, key, consistent=consistent))
+        return found
+
+    def get_or_none(self, key: Key[E], *, consistent: bool | None = None) -> E | None:
+        """The entity under the key, or ``None`` where there is none, or an expired one."""
+        found: E | None = self._driver.run(reads.get_or_none(self._scope, key, consistent=consistent))
+        return found
+
+    def create(self, entity: E) -> E:
+        """Store a new item. Raises ``AlreadyExists`` where one is stored, ``OutcomeUnknown`` where nothing proves what became of it.
+
+        In doubt it is sent again: if somebody deletes the item in between, the resend makes it once more. One write unit per started KB.
+        """
+        return applied_item(self.try_create(entity))
+
+    def try_create(self, entity: E) -> Outcome[E]:
+        """The same, with a refusal as an answer instead of an error."""
+        return self._driver.run(writes.create(self._scope, entity))
+
+    @overload
+    def put(self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False, in_doubt: InDoubt | None = None) -> E: ...
+    @overload
+    def put(
+        self,
+        entity: E,
+        *,
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+        returning: Literal["old"],
+    ) -> E | None: ...
+    def put(
+        self,
+        entity: E,
+        *,
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+        returning: Literal["new", "old"] = "new",
+    ) -> E | None:
+        """Store an entity whole, with the attributes that it was read with and does not declare.
+
+        A versioned entity that was read or written before demands that nobody wrote since (``VersionConflict``); a new one is a
+        create. Without a version the put is unconditional, or compares the loaded stamp with ``if_unchanged``. One write unit per started KB.
+        ``returning="old"`` gives the entity that was replaced, ``None`` if there was none, and raises ``OldItemLost`` where its answer was lost.
+        """
+        options = Options(condition, if_unchanged, in_doubt, returning)
+        item: E | None = applied_item(self._driver.run(writes.put(self._scope, entity, options)))
+        return item
+
+    def try_put(
+        self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False, in_doubt: InDoubt | None = None
+    ) -> Outcome[E]:
+        """The same, with a refusal as an answer instead of an error."""
+        return self._driver.run(writes.put(self._scope, entity, Options(condition, if_unchanged, in_doubt)))
+
+    @overload
+    def update(
+        self,
+        target: E | Target[E],
+        *changes: Change[E],
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+    ) -> E: ...
+    @overload
+    def update(
+        self,
+        target: E | Target[E],
+        *changes: Change[E],
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+        returning: Literal["old"],
+    ) -> E | None: ...
+    def update(
+        self,
+        target: E | Target[E],
+        *changes: Change[E],
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+        returning: Literal["new", "old"] = "new",
+    ) -> E | None:
+        """Change a stored item, and return it as the change left it. Never makes one: ``ItemNotFound`` where there is none.
+
+        A versioned entity demands that nobody wrote since it was read; a key says ``if_version(n)`` or ``ignore_version()``. An
+        entity without a version means its key only, unless ``if_unchanged``. One write unit per started KB of the larger of the
+        item before and after.
+        """
+        options = Options(condition, if_unchanged, in_doubt, returning)
+        item: E | None = applied_item(self._driver.run(writes.update(self._scope, target, changes, options)))
+        return item
+
+    def try_update(
+        self,
+        target: E | Target[E],
+        *changes: Change[E],
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+    ) -> Outcome[E]:
+        """The same, with a refusal as an answer instead of an error."""
+        return self._driver.run(writes.update(self._scope, target, changes, Options(condition, if_unchanged, in_doubt)))
+
+    def upsert(
+        self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None
+    ) -> E:
+        """Change a stored item, or make a whole one: key fields, defaults and the changes. Returns it as it is then.
+
+        A required field that the changes leave out raises ``InvalidRequest`` before anything is sent. One write unit per
+        started KB; where an expired item is stored, one more request.
+        """
+        return applied_item(self.try_upsert(target, *changes, condition=condition, in_doubt=in_doubt))
+
+    def try_upsert(
+        self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None
+    ) -> Outcome[E]:
+        """The same, with a refusal as an answer instead of an error."""
+        return self._driver.run(writes.upsert(self._scope, target, changes, Options(condition=condition, in_doubt=in_doubt)))
+
+    def delete(
+        self,
+        target: E | Target[E],
+        *,
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+    ) -> E | None:
+        """Remove a stored item, and return what was removed. Raises ``ItemNotFound`` where there is none.
+
+        After a lost answer a resend may find nothing: then it returns ``None``, the item is gone, by whose hand cannot be
+        known. One write unit per started KB of the item.
+        """
+        return applied_item(self.try_delete(target, condition=condition, if_unchanged=if_unchanged, in_doubt=in_doubt))
+
+    def try_delete(
+        self,
+        target: E | Target[E],
+        *,
+        condition: Condition[E] | None = None,
+        if_unchanged: bool = False,
+        in_doubt: InDoubt | None = None,
+    ) -> Outcome[E | None]:
+        """The same, with a refusal as an answer instead of an error; ``gone`` tells a delete whose resend found nothing."""
+        return self._driver.run(writes.delete(self._scope, target, Options(condition, if_unchanged, in_doubt)))
+
+    def modify(self, key: Key[E], change: Callable[[E], E], *, attempts: int = retries.RUNS) -> E:
+        """Read consistently, let ``change`` make the new entity, write it if nobody wrote since; on a conflict again, at most ``attempts`` times.
+
+        The item that refused a write feeds the next try, so a conflict costs no read. An entity returned unchanged is not
+        written. Raises ``ItemNotFound``, ``VersionConflict`` after the last try, ``OutcomeUnknown``, which is never tried again.
+        """
+        modified: E = self._driver.run(retries.modify(self._scope, key, change, runs=attempts))
+        return modified
+
+
+
+class Actions:
+    """The actions of a transaction on one table: the entity says the type. Nothing is sent before the commit."""
+
+    __slots__ = ("_draft", "_table")
+
+    def __init__(self, table: Table, draft: TransactionDraft) -> None:
+        self._table = table
+        self._draft = draft
+
+    def create(self, entity: E) -> Marker[E]:
+        """Store a new item where none is."""
+        return self._draft.create(self._table.scope_of(type(entity)), entity)
+
+    def put(self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
+        """Store an entity whole."""
+        return self._draft.put(self._table.scope_of(type(entity)), entity, Options(condition, if_unchanged))
+
+    def update(
+        self, target: E | Target[E], *changes: Change[E], condition: Condition[E] | None = None, if_unchanged: bool = False
+    ) -> Marker[E]:
+        """Change a stored item."""
+        return self._draft.update(self._table.scope_for(target), target, changes, Options(condition, if_unchanged))
+
+    def upsert(self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None) -> Marker[E]:
+        """Change a stored item, or make a whole one."""
+        return self._draft.upsert(self._table.scope_for(target), target, changes, Options(condition))
+
+    def delete(self, target: E | Target[E], *, condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
+        """Remove a stored item."""
+        return self._draft.delete(self._table.scope_for(target), target, Options(condition, if_unchanged))
+
+    def check(self, key: Key[E], condition: Condition[E]) -> Marker[E]:
+        """Demand a condition of an item. A check of an item that the transaction also writes becomes part of that write."""
+        return self._draft.check(self._table.scope_for(key), key, condition)
+
+
+class Transaction(Actions):
+    """One TransactWriteItems: all of it takes effect, exactly once, or nothing does. Make it with ``table.transaction()``."""
+
+    __slots__ = ("_driver",)
+
+    def __init__(self, driver: BlockingDriver, table: Table, draft: TransactionDraft) -> None:
+        super().__init__(table, draft)
+        self._driver = driver
+
+    def on(self, table: Table) -> Actions:
+        """Actions on another table of the same database, in this transaction."""
+        return Actions(table, self._draft)
+
+    def commit(self) -> Committed:
+        """Send it. Raises ``TransactionCanceled``, ``TransactionConflict``, ``OutcomeUnknown``. Two write units per started KB of each item."""
+        result = self.try_commit()
+        if isinstance(result, Canceled):
+            raise result.error()
+        return result
+
+    def try_commit(self) -> Committed | Canceled:
+        """The same, with a cancellation as an answer instead of an error."""
+        return self._driver.run(commit(self._draft))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None and not self._draft.committed:
+            self.commit()
+
+
+class Table:
+    """One table. Make it with ``db.table(name)``; it may be kept and shared."""
+
+    __slots__ = ("_driver", "_environment", "_layout", "_name", "_scopes")
+
+    def __init__(self, driver: BlockingDriver, environment: Environment, name: str, layout: TableLayout) -> None:
+        self._driver = driver
+        self._environment = environment
+        self._name = name
+        self._layout = layout
+        self._scopes: dict[type[Any], Scope] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def create_table(self, *entities: type[EntityBase], exist_ok: bool = False) -> None:
+        """Make the table that these entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.
+
+        With ``exist_ok`` a table of the same key is used as it is.
+        """
+        schemas = [self.scope_of(entity).schema for entity in entities]
+        self._driver.run(tables.create_table(self._environment, self._name, self._layout, schemas, exist_ok=exist_ok))
+
+    def of(self, entity: type[E]) -> EntityTable[E]:
+        """The items of one entity type."""
+        return EntityTable(self._driver, self.scope_of(entity))
+
+    def transaction(self, *, token: str | None = None) -> Transaction:
+        """A transaction on this table, and with ``on`` on others.
+
+        ``token`` names the operation: a restarted process that sends the same content under the same name within four
+        minutes finishes it without repeating it. What must hold longer is stored with its effect.
+        """
+        return Transaction(self._driver, self, TransactionDraft(self._environment, token))
+
+    @overload
+    def transact_get(self, key: Key[E1], /) -> tuple[E1 | None]: ...
+    @overload
+    def transact_get(self, key: Key[E1], second: Key[E2], /) -> tuple[E1 | None, E2 | None]: ...
+    @overload
+    def transact_get(self, key: Key[E1], second: Key[E2], third: Key[E3], /) -> tuple[E1 | None, E2 | None, E3 | None]: ...
+    @overload
+    def transact_get(self, *keys: Key[E]) -> tuple[E | None, ...]: ...
+    def transact_get(self, *keys: Key[Any]) -> tuple[Any, ...]:
+        """The entities under the keys as they were at one moment, ``None`` where there is none. Two read units per started 4 KB of each."""
+        return self._driver.run(transact_get(self._environment, [(self.scope_for(key), key) for key in keys]))
+
+    def scope_of(self, entity: type[Any]) -> Scope:
+        """What the planning of writes needs to know of an entity type in this table. For recipes."""
+        found = self._scopes.get(entity)
+        if found is None:
+            found = self._scopes[entity] = Scope(self._environment, self._name, schema_of(entity).bind(self._layout))
+        return found
+
+    def scope_for(self, target: Any) -> Scope:
+        """The scope of the type of an entity or key. For recipes."""
+        return self.scope_of(target.entity if isinstance(target, Key) else type(target))
+
+
+class Retry:
+    """Runs a body again on conflict: a decorator, and a loop of attempts. Make it with ``db.retry_on_conflict()``."""
+
+    __slots__ = ("_driver", "_on", "_runs")
+
+    def __init__(self, driver: BlockingDriver, runs: int, on: ConflictKind) -> None:
+        self._driver = driver
+        self._runs = runs
+        self._on = on
+
+    def __iter__(self) -> Iterator[Attempt]:
+        """``for attempt in db.retry_on_conflict(): with attempt: ...``."""
+        for number in range(1, self._runs + 1):
+            attempt = Attempt(number, self._runs, self._on)
+            yield attempt
+            if attempt.done:
+                return
+            self._driver.run(retries.pause_before_run(number))
+
+    def __call__(self, function: Callable[PS, R]) -> Callable[PS, R]:
+        """``@db.retry_on_conflict()``."""
+
+        @wraps(function)
+        def rerunning(*arguments: PS.args, **named: PS.kwargs) -> R:
+            result: R = self._driver.run(retries.rerun(partial(function, *arguments, **named), self._runs, self._on))
+            return result
+
+        return rerunning
+
+
+
+class Database:
+    """A connection to DynamoDB, to an endpoint that speaks its protocol, or to an embedded engine. Made by ``connect``.
+
+    It may be shared by threads.
+    """
+
+    __slots__ = ("_driver", "_environment")
+
+    def __init__(self, driver: BlockingDriver, environment: Environment) -> None:
+        self._driver = driver
+        self._environment = environment
+
+    def table(
+        self,
+        name: str,
+        *,
+        key: tuple[str] | tuple[str, str] = ("pk", "sk"),
+        discriminator: str | None = "_type",
+        stamp: str | None = "_s",
+        birth: str | None = "_b",
+    ) -> Table:
+        """A table by its name, its key attributes, and the names of what this library stores beside the items' own attributes.
+
+        ``discriminator`` holds the entity type, ``stamp`` the last write, ``birth`` the write that made the item, together about
+        45 bytes. ``None`` switches one off; without stamp and birth a version number alone guards, and that does not see
+        a delete and recreate.
+        """
+        return Table(self._driver, self._environment, name, TableLayout(key, discriminator, stamp, birth))
+
+    def retry_on_conflict(self, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> Retry:
+        """Run a body again when a write in it was refused by another writer: ``@db.retry_on_conflict()``, or ``for attempt in db.retry_on_conflict(): with attempt: ...``.
+
+        The body reads again in each run. It is not run again for ``OutcomeUnknown``, for throttling, or after a write inside it was applied.
+        """
+        return Retry(self._driver, retries.check_runs(attempts), on)
+
+    def run(self, operation: Operation[R] | Steps[R]) -> R:
+        """Run an operation, such as those that recipes give."""
+        return self._driver.run(operation.steps() if isinstance(operation, Operation) else operation)
+
+    def execute(self, operation: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The service's own request, sent once, with no promise: ``db.execute("PutItem", {...})`` gives the answer's body.
+
+        Raises ``ServiceFault`` with the service's error code, and ``OutcomeUnknown`` or ``ConnectionFailed`` where there is no answer.
+        """
+        return self._driver.run(raw.execute(self._environment, operation, body))
+
+    def close(self) -> None:
+        """Close the connections. Data of ``memory:`` is gone with the last reference to it."""
+        self._driver.backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def connect(
+    target: str | object | None = None,
+    *,
+    timeout: float = 2.0,
+    deadline: float = 10.0,
+    clock: Clock | None = None,
+    chance: Chance | None = None,
+    observer: Observer | None = None,
+) -> Database:
+    """Connect. Nothing is sent or opened before the first call.
+
+    ``target`` is ``"memory:"`` for a fresh embedded engine, ``"memory:NAME"`` for one shared by that name in the process,
+    ``"file:PATH"`` for one on disk, a URL such as ``"http://127.0.0.1:8000"``, a ``boto3.Session``, a boto3 client whose own
+    resends are off, or nothing for DynamoDB itself with the region and credentials that boto3 would find.
+    ``timeout`` bounds one attempt and ``deadline`` a whole call, in seconds. ``observer`` gets an ``Observation`` of each
+    attempt, conflict, recovery and unknown outcome. ``clock`` and ``chance`` replace time and randomness in tests.
+    """
+    backend: Backend = backend_for(target)
+    environment = Environment(backend.traits, timeout_seconds=timeout, deadline_seconds=deadline, observer=observer)
+    return Database(BlockingDriver(backend, clock=clock or Clock(), chance=chance or Chance()), environment)
