@@ -110,7 +110,8 @@ class BoundSchema(Generic[E]):
         for field in self.fields:
             meaning = taken.get(field.stored_name, "")
             if meaning:
-                raise InvalidRequest(f"{self._name}.{field.name} is stored as {field.stored_name!r}, where the table stores {meaning}: give the field stored_as=")
+                place = f"{self._name}.{field.name}"
+                raise InvalidRequest(f"{place} is stored as {field.stored_name!r}, where the table stores {meaning}: give the field stored_as=")
 
     # ---------------------------------------------------------------------------------------------------------------- keys
 
@@ -271,7 +272,8 @@ class BoundSchema(Generic[E]):
         try:
             found: int = INT.decode(value)
         except Undecodable as error:
-            raise UndecodableItem(f"{self._name}.{self.version.name}: {error}", entity=self.entity, field=self.version.name, stored_type=error.stored_type) from None
+            name = self.version.name
+            raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
         return found
 
     # ------------------------------------------------------------------------------------------------------------- changes
@@ -327,7 +329,8 @@ class BoundSchema(Generic[E]):
         start = field.make_default() if field.has_default else None
         if field.is_set:
             if start:
-                raise InvalidRequest(f"{self._name}.{field.name} starts as a set that is not empty, to which an upsert cannot add: write .set(...) with the whole set")
+                place = f"{self._name}.{field.name}"
+                raise InvalidRequest(f"{place} starts as a set that is not empty, to which an upsert cannot add: write .set(...) with the whole set")
             return tree
         first = Value({"N": "0"} if start is None else field.codec.store(start))
         return SetTo(tree.target, Arithmetic("+", IfNotExists(tree.target, first), tree.value))
