@@ -10,7 +10,7 @@ import asyncio
 import base64
 import binascii
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, cast
@@ -200,12 +200,12 @@ def _with_bytes(shape: Any, value: Any) -> Any:
     kind = shape.type_name
     if kind == "structure" and isinstance(value, Mapping):
         members = shape.members
-        entries = cast("Mapping[str, Any]", value).items()
-        return {name: _with_bytes(members[name], member) if name in members else member for name, member in entries}
+        given = cast("Mapping[str, Any]", value)
+        return {name: _with_bytes(members[name], member) if name in members else member for name, member in given.items()}
     if kind == "map" and isinstance(value, Mapping):
         return {name: _with_bytes(shape.value, member) for name, member in cast("Mapping[str, Any]", value).items()}
     if kind == "list" and isinstance(value, list):
-        return [_with_bytes(shape.member, member) for member in value]
+        return [_with_bytes(shape.member, member) for member in cast("Iterable[Any]", value)]
     if kind == "blob" and isinstance(value, str):
         try:
             return base64.b64decode(value, validate=True)

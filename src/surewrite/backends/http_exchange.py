@@ -6,7 +6,7 @@ decided once, here and in ``core.wire``. The form of a reply is that of RFC 9112
 
 from __future__ import annotations
 
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.wire import ANSWER_BYTES_MAX, read_answer
@@ -54,7 +54,7 @@ class Exchange:
         elif data:
             try:
                 parser.feed_data(data)
-            except HttpParserError:
+            except (HttpParserError, HttpParserUpgrade):
                 self._spoil("reply is not HTTP, or more than one")
         elif self._status and not self._framed:
             # A body without a length ends where the connection does: RFC 9112, 6.3, rule 8. A cut one is no JSON.
