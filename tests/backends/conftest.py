@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.services import Service, start_ministack, start_moto
 
 from surewrite.backends.credentials import FixedCredentials
 from surewrite.backends.endpoints import endpoint_at
@@ -20,7 +21,6 @@ from surewrite.backends.wire_asynchronous import async_wire_backend
 from surewrite.backends.wire_blocking import wire_backend
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
-from tests.services import Service, start_ministack, start_moto
 
 KEYS = FixedCredentials(Credentials("AKIDEXAMPLE", "secret"))
 

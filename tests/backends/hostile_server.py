@@ -90,9 +90,10 @@ class Peer:
         self.stream.sendall(data)
 
     def reset(self) -> None:
-        """End the connection with a reset."""
+        """End the connection with a reset, and tell the server that it is done."""
         self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.stream.close()
+        self.server.ended.release()
 
     def end(self) -> None:
         """End the connection in order, and tell the server that it is done."""
@@ -178,6 +179,7 @@ class HostileServer:
         with contextlib.suppress(OSError):
             if self.tls is not None:
                 stream = self.tls.wrap_socket(stream, server_side=True)
+                self._streams.append(stream)
             script(Peer(self, number, stream))
         stream.close()
 

@@ -13,13 +13,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tests.backends.hostile_server import DATE, Peer, echo, hostile_server, reply
 
 from surewrite.backends import http_attempts, wire_asynchronous, wire_blocking
 from surewrite.backends.connections import IDLE_SECONDS_MAX
 from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.errors import InvalidRequest
-from tests.backends.hostile_server import DATE, Peer, echo, hostile_server, reply
 
 # A limit is kept if the call ends not long after it; the slack is for a busy machine.
 SLACK_SECONDS = 2.0
@@ -193,6 +193,8 @@ class TestBrokenConnections:
             one = client(server.url)
             answers = [one.put() for _ in range(len(whole) + 1)]
             assert all(isinstance(answer, NoAnswer) for answer in answers[:-1])
+            # An idle connection that is closed just now cannot be told from a live one, so the last end is waited for.
+            assert all(server.ended.acquire(timeout=SLACK_SECONDS) for _ in answers)
             # A reset may overtake the reply on its way.
             assert answers[-1] == told("shop") or (how == "reset" and isinstance(answers[-1], NoAnswer))
             assert one.put("next") == told("next")
@@ -295,9 +297,10 @@ class TestNotSent:
         release.set()
 
     def test_the_second_address_is_tried_when_the_first_refuses(self, client, monkeypatch):
-        with hostile_server() as server, hostile_server() as gone:
-            gone.close()
-            addresses = [*http_attempts.resolve("127.0.0.1", gone.port), *http_attempts.resolve("127.0.0.1", server.port)]
+        with hostile_server() as gone:
+            addresses = [*http_attempts.resolve("127.0.0.1", gone.port)]
+        with hostile_server() as server:
+            addresses += http_attempts.resolve("127.0.0.1", server.port)
             monkeypatch.setattr(http_attempts, "resolve", lambda host, port: tuple(addresses))
             assert client("http://two.example").put() == told("shop")
 
@@ -469,9 +472,9 @@ class TestClocks:
             assert one.wire.clock_offset == 3600.0
             now[0] += 60
             one.put()
-            now[0] += 60
+            now[0] += 90
             one.put()
-            assert [request.header("x-amz-date") for request in server.received] == ["19941106T074937Z", "19941106T085037Z", "19941106T084937Z"]
+            assert [request.header("x-amz-date") for request in server.received] == ["19941106T074937Z", "19941106T085037Z", "19941106T085107Z"]
 
     def test_a_proxys_page_does_not_set_the_clock(self, client):
         def script(peer: Peer) -> None:
@@ -495,10 +498,6 @@ class TestSharing:
             assert len(one.attempts.idle) <= 2
 
     def test_a_closed_wire_sends_nothing_and_keeps_nothing(self, client):
-        def script(peer: Peer) -> None:
-            peer.request()
-            peer.wait_for_end()
-
         with hostile_server() as server:
             one = client(server.url)
             one.put()
@@ -535,11 +534,11 @@ class TestSharing:
 class TestInterrupts:
     def test_an_interrupt_at_each_wait_closes_the_connection(self, monkeypatch, client):
         def script(peer: Peer) -> None:
-            request = peer.request()
-            assert request is not None
-            for byte in echo(request):
-                peer.send(bytes([byte]))
-            peer.wait_for_end()
+            # One that was interrupted while it connected sends nothing.
+            if (request := peer.request()) is not None:
+                for byte in echo(request):
+                    peer.send(bytes([byte]))
+                peer.wait_for_end()
 
         waits = 4
         with hostile_server(*[script] * waits) as server:
@@ -581,12 +580,8 @@ class TestInterrupts:
 
             return script
 
-        def script_of_two(count: int):
-            # The cancelled call and the next one meet one connection each.
-            return [broken_off_at(count)]
-
         for count in range(0, len(whole), 3):
-            with hostile_server(*script_of_two(count)) as server:
+            with hostile_server(broken_off_at(count)) as server:
                 wire = Client("asynchronous", server.url).wire
                 request = Request("PutItem", {"TableName": "cancelled"})
                 task = asyncio.create_task(wire.send(request, 5.0))
