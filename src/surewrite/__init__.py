@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from surewrite.client import Actions, Database, EntityTable, Retry, Table, Transaction, connect
+from surewrite.core.annotations import codec
+from surewrite.core.codecs import Codec
 from surewrite.core.conditions import Change, Condition, Operand
 from surewrite.core.effects import Operation
 from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, version
@@ -77,6 +79,7 @@ __all__ = [
     "Chance",
     "Change",
     "Clock",
+    "Codec",
     "Committed",
     "Condition",
     "ConditionFailed",
@@ -116,6 +119,7 @@ __all__ = [
     "WriteRefused",
     "WrongEntityType",
     "attribute",
+    "codec",
     "connect",
     "connect_async",
     "recipes",

@@ -16,15 +16,15 @@ from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Target
 from surewrite.core.observation import Observer
 from surewrite.core.outcomes import Canceled, Committed, Marker, Outcome
-from surewrite.core.planning import Options, Scope
 from surewrite.core.plans import InDoubt
 from surewrite.core.retries import Attempt, ConflictKind
+from surewrite.core.scopes import Options, Scope
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
 from surewrite.core.transactions import commit
 from surewrite.core.writes import applied_item
-from surewrite.drivers.blocking import BlockingDriver
 from surewrite.drivers.backend import Backend
+from surewrite.drivers.blocking import BlockingDriver
 from surewrite.drivers.clocks import Chance, Clock
 
 E = TypeVar("E", bound=EntityBase)
@@ -99,9 +99,7 @@ class EntityTable(Generic[E]):
         item: E | None = applied_item(self._driver.run(writes.put(self._scope, entity, options)))
         return item
 
-    def try_put(
-        self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False, in_doubt: InDoubt | None = None
-    ) -> Outcome[E]:
+    def try_put(self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False, in_doubt: InDoubt | None = None) -> Outcome[E]:
         """The same, with a refusal as an answer instead of an error."""
         return self._driver.run(writes.put(self._scope, entity, Options(condition, if_unchanged, in_doubt)))
 
@@ -154,9 +152,7 @@ class EntityTable(Generic[E]):
         """The same, with a refusal as an answer instead of an error."""
         return self._driver.run(writes.update(self._scope, target, changes, Options(condition, if_unchanged, in_doubt)))
 
-    def upsert(
-        self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None
-    ) -> E:
+    def upsert(self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None) -> E:
         """Change a stored item, or make a whole one: key fields, defaults and the changes. Returns it as it is then.
 
         A required field that the changes leave out raises ``InvalidRequest`` before anything is sent. One write unit per
@@ -164,9 +160,7 @@ class EntityTable(Generic[E]):
         """
         return applied_item(self.try_upsert(target, *changes, condition=condition, in_doubt=in_doubt))
 
-    def try_upsert(
-        self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None
-    ) -> Outcome[E]:
+    def try_upsert(self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None, in_doubt: InDoubt | None = None) -> Outcome[E]:
         """The same, with a refusal as an answer instead of an error."""
         return self._driver.run(writes.upsert(self._scope, target, changes, Options(condition=condition, in_doubt=in_doubt)))
 
@@ -206,7 +200,6 @@ class EntityTable(Generic[E]):
         return modified
 
 
-
 class Actions:
     """The actions of a transaction on one table: the entity says the type. Nothing is sent before the commit."""
 
@@ -224,9 +217,7 @@ class Actions:
         """Store an entity whole."""
         return self._draft.put(self._table.scope_of(type(entity)), entity, Options(condition, if_unchanged))
 
-    def update(
-        self, target: E | Target[E], *changes: Change[E], condition: Condition[E] | None = None, if_unchanged: bool = False
-    ) -> Marker[E]:
+    def update(self, target: E | Target[E], *changes: Change[E], condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
         """Change a stored item."""
         return self._draft.update(self._table.scope_for(target), target, changes, Options(condition, if_unchanged))
 
@@ -363,7 +354,6 @@ class Retry:
             return result
 
         return rerunning
-
 
 
 class Database:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.decisions import CONFLICT_CODES, AnswerClass, Decision, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Steps, now, pause, random_number, send

@@ -103,4 +103,4 @@ class PathSize(Ordered[O, int]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<size of {self._label}>"
+        return f"<{self._label}>"

@@ -228,9 +228,7 @@ def _unstored(definition: Definition, values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _key_parts(
-    definition: Definition, parts: tuple[object, ...], named: Mapping[str, object]
-) -> tuple[KeyValue, KeyValue | None, tuple[tuple[str, Any], ...]]:
+def _key_parts(definition: Definition, parts: tuple[object, ...], named: Mapping[str, object]) -> tuple[KeyValue, KeyValue | None, tuple[tuple[str, Any], ...]]:
     partition, sort = definition.partition, definition.sort
     values = _key_values(definition, "key_of", definition.key_fields, parts, named)
     return partition.render(values), None if sort is None else sort.render(values), tuple(values.items())

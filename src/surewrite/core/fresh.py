@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Operand, Remove, SetTo, Size, Value, describe_change
+from surewrite.core.expressions import (
+    AddTo,
+    Arithmetic,
+    ChangeTree,
+    DeleteFrom,
+    IfNotExists,
+    ListAppend,
+    Name,
+    Operand,
+    Remove,
+    SetTo,
+    Size,
+    Value,
+    describe_change,
+)
 from surewrite.core.values import AttributeValue, Item, add_numbers, subtract_numbers
 from surewrite.errors import InvalidRequest
 

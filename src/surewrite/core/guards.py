@@ -48,7 +48,9 @@ class StructuralGuard:
 
 def guard_of_update(condition: ConditionTree | None, changes: Sequence[ChangeTree]) -> StructuralGuard:
     """The guard of an update that checks neither version nor stamp."""
-    order = _order_raised(condition, ((change.target, change.operand.value) for change in changes if isinstance(change, SetTo) and isinstance(change.operand, Value)))
+    order = _order_raised(
+        condition, ((change.target, change.operand.value) for change in changes if isinstance(change, SetTo) and isinstance(change.operand, Value))
+    )
     if order is not None:
         return StructuralGuard(Guard.ORDER, order)
     if all(is_idempotent(change, changes) for change in changes):
@@ -76,9 +78,7 @@ def is_idempotent(change: ChangeTree, changes: Sequence[ChangeTree]) -> bool:
         return False
     match change:
         case SetTo(target=target, operand=operand):
-            return _is_stable(operand) and not any(
-                _overlap(read, other.target) for read in names_read(operand) if read != target for other in changes
-            )
+            return _is_stable(operand) and not any(_overlap(read, other.target) for read in names_read(operand) if read != target for other in changes)
         case Remove() | DeleteFrom():
             return True
         case AddTo(value=value):

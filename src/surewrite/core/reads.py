@@ -10,9 +10,9 @@ from surewrite.core.decisions import BUSY_CODES
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
-from surewrite.core.planning import Occasion, Scope
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
+from surewrite.core.scopes import Occasion, Scope
 from surewrite.core.values import Item
 from surewrite.errors import ConnectionFailed, InvalidRequest, ItemNotFound, SurewriteError, Throttled
 
@@ -70,7 +70,6 @@ def _failure(answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:
         return Throttled(f"{what} was throttled until the deadline: slow down, then try again", key=key, attempts=attempts)
     detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
     return ConnectionFailed(f"{what} was not answered: {detail}; trying again is safe", key=key, attempts=attempts)
-
 
 
 def _expired(scope: Scope, item: Item, moment: Moment) -> bool:

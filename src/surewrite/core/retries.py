@@ -13,8 +13,8 @@ from surewrite.core.effects import Steps, call_user, pause, random_number
 from surewrite.core.entities import stored_state
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, RefusalReason
-from surewrite.core.planning import Options, Scope
 from surewrite.core.reads import get
+from surewrite.core.scopes import Options, Scope
 from surewrite.core.writes import put
 from surewrite.errors import AlreadyExists, ConditionFailed, InvalidRequest, TransactionCanceled, TransactionConflict, VersionConflict
 
@@ -158,4 +158,6 @@ def _check_changed(scope: Scope, changed: Any) -> None:
     if not isinstance(changed, scope.schema.entity):
         raise InvalidRequest(f"{scope.entity}: the function given to modify returns the new {scope.entity}, and it returned {type(changed).__name__}")
     if stored_state(changed) is None:
-        raise InvalidRequest(f"{scope.entity}: modify keeps the key, and the function returned an entity under another one, or a new one: use entity.replace(...)")
+        raise InvalidRequest(
+            f"{scope.entity}: modify keeps the key, and the function returned an entity under another one, or a new one: use entity.replace(...)"
+        )

@@ -74,9 +74,7 @@ class BoundSchema(Generic[E]):
         added = (*layout.key, layout.discriminator, layout.stamp, layout.birth)
         self._known = frozenset(name for name in (*self._by_stored_name, *added) if name is not None)
         self._plain = tuple(field for field in self.fields if field.role != "version")
-        self._writers = tuple(
-            (field.name, field.stored_name, field.codec.encode, field.is_set) for field in self._plain if field.stored_name not in layout.key
-        )
+        self._writers = tuple((field.name, field.stored_name, field.codec.encode, field.is_set) for field in self._plain if field.stored_name not in layout.key)
         self._readers = tuple((field.name, field.stored_name, field.codec.decode) for field in self._plain)
         # A key attribute that is a field under its own name needs no comparison with that field.
         self._composed = tuple((name, template) for name, template in self._templates if not self._is_stored_field(name, template))
@@ -364,5 +362,3 @@ class BoundSchema(Generic[E]):
 def _text(item: Mapping[str, AttributeValue], name: str | None) -> str | None:
     value = None if name is None else item.get(name)
     return None if value is None else value.get("S")
-
-

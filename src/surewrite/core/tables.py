@@ -60,9 +60,7 @@ def _key_types(table: str, layout: TableLayout, schemas: Sequence[BoundSchema[An
 def _time_to_live(table: str, schemas: Sequence[BoundSchema[Any]]) -> str | None:
     names = {schema.time_to_live.stored_name: schema.entity.__name__ for schema in schemas if schema.time_to_live is not None}
     if len(names) > 1:
-        raise InvalidRequest(
-            f"a table has one time to live attribute, and the entities of {table!r} declare {sorted(names)}: give them the same stored_as="
-        )
+        raise InvalidRequest(f"a table has one time to live attribute, and the entities of {table!r} declare {sorted(names)}: give them the same stored_as=")
     return next(iter(names), None)
 
 

@@ -40,7 +40,15 @@ def _probe(environment: Environment, harmless: Request) -> Steps[None]:
         return
     if not isinstance(answer, Success):
         raise InvalidRequest(f"{environment.traits.name} refused a harmless transaction: {describe_answer(answer)}: {answer.message}", code=answer.code)
-    other = [{"Delete": {**items[0]["Delete"], "ConditionExpression": "attribute_not_exists(#0)", "ExpressionAttributeNames": {"#0": next(iter(items[0]["Delete"]["Key"]))}}}]
+    other = [
+        {
+            "Delete": {
+                **items[0]["Delete"],
+                "ConditionExpression": "attribute_not_exists(#0)",
+                "ExpressionAttributeNames": {"#0": next(iter(items[0]["Delete"]["Key"]))},
+            }
+        }
+    ]
     answer = yield from _answered(environment, Request("TransactWriteItems", {"TransactItems": other, "ClientRequestToken": token}))
     environment.learn(transactions=True, tokens=class_of_answer(answer) is AnswerClass.MISMATCH)
 
@@ -60,4 +68,6 @@ def _answered(environment: Environment, request: Request) -> Steps[Success | Rej
             break
         yield from pause(seconds)
     assert answer is not None
-    raise ConnectionFailed(f"{environment.traits.name} did not answer whether it honours the tokens of transactions: {describe_answer(answer)}; nothing was written")
+    raise ConnectionFailed(
+        f"{environment.traits.name} did not answer whether it honours the tokens of transactions: {describe_answer(answer)}; nothing was written"
+    )

@@ -14,9 +14,10 @@ from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Marker
-from surewrite.core.planning import Occasion, Options, Scope, plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert
+from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert
 from surewrite.core.plans import Plan
 from surewrite.core.requests import Request
+from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 
@@ -107,9 +108,7 @@ class TransactionDraft:
         """A conflict on this marker's item is asked again before any other refusal counts: for the guard row of a recipe."""
         self.intents = [replace(intent, asks_again=True) if intent.marker is marker else intent for intent in self.intents]
 
-    def _add(
-        self, scope: Scope, verb: str, subject: Any, key: Item, options: Options, plan: Callable[[Occasion, Options], Plan]
-    ) -> Marker[Any]:
+    def _add(self, scope: Scope, verb: str, subject: Any, key: Item, options: Options, plan: Callable[[Occasion, Options], Plan]) -> Marker[Any]:
         if self.committed:
             raise InvalidRequest("this transaction was committed; begin another one")
         marker: Marker[Any] = Marker(f"{verb} {scope.entity} (action {len(self.intents) + 1})")
@@ -130,7 +129,9 @@ def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str)
         raise InvalidRequest("the transaction has no action")
     actions = tuple(Action(_planned(intents, occasion), intents) for intents in _by_item(draft.intents))
     if len(actions) > limits.TRANSACTION_ACTIONS:
-        raise InvalidRequest(f"the transaction has {len(actions)} actions and the service takes {limits.TRANSACTION_ACTIONS}; it is not split, since half of it could fail")
+        raise InvalidRequest(
+            f"the transaction has {len(actions)} actions and the service takes {limits.TRANSACTION_ACTIONS}; it is not split, since half of it could fail"
+        )
     if draft.name is not None:
         _require_timeless(actions)
     body = {"TransactItems": [action.plan.action() for action in actions]}

@@ -12,9 +12,9 @@ from surewrite.core.decisions import BUSY_CODES, BUSY_REASONS
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
-from surewrite.core.planning import Occasion, Scope
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
+from surewrite.core.scopes import Occasion, Scope
 from surewrite.errors import ConnectionFailed, InvalidRequest, SurewriteError, Throttled, TransactionConflict
 
 
@@ -27,7 +27,9 @@ def transact_get(environment: Environment, scoped: Sequence[tuple[Scope, Key[Any
     if not scoped:
         return ()
     if len(scoped) > limits.TRANSACTION_ACTIONS:
-        raise InvalidRequest(f"a transactional get reads at most {limits.TRANSACTION_ACTIONS} items, and {len(scoped)} were asked for; their moment cannot be split")
+        raise InvalidRequest(
+            f"a transactional get reads at most {limits.TRANSACTION_ACTIONS} items, and {len(scoped)} were asked for; their moment cannot be split"
+        )
     gets = [{"Get": {"TableName": scope.table, "Key": scope.schema.key_item(key)}} for scope, key in scoped]
     request = Request("TransactGetItems", {"TransactItems": gets})
     started = yield from now()

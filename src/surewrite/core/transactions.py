@@ -20,7 +20,7 @@ from surewrite.core.fence import FenceWord, settle_by_fence
 from surewrite.core.observation import Observation, ObservationKind
 from surewrite.core.outcomes import Canceled, Committed, Marker, Refused
 from surewrite.core.plans import is_own
-from surewrite.core.planning import Occasion
+from surewrite.core.scopes import Occasion
 from surewrite.core.token_life import TokenLife
 from surewrite.core.token_probe import require_tokens
 from surewrite.core.transaction_drafts import Action, TransactionDraft, TransactionPlan, compile_transaction, token_of_name, unique_of_name
@@ -236,7 +236,8 @@ def _item_of(action: Action, scope: Any, subject: Any) -> Callable[[], Any]:
     def stored() -> Any:
         if subject is None or action.plan.stored is None:
             raise InvalidRequest(
-                f"{action.plan.entity}: a transaction returns no item, so what {action.plan.verb} left is not known here: get it by its key", key=action.plan.key
+                f"{action.plan.entity}: a transaction returns no item, so what {action.plan.verb} left is not known here: get it by its key",
+                key=action.plan.key,
             )
         return stored_entity(scope, action.plan, subject)
 

@@ -14,18 +14,9 @@ from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.guards import shows_newer_order
 from surewrite.core.keys import Target
 from surewrite.core.outcomes import Applied, Refused
-from surewrite.core.planning import (
-    Occasion,
-    Options,
-    Scope,
-    plan_create,
-    plan_delete,
-    plan_put,
-    plan_update,
-    plan_upsert,
-    plan_upsert_over_expired,
-)
+from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
+from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import ConnectionFailed, InvalidRequest, OldItemLost, OutcomeUnknown, SurewriteError, Throttled, TransactionConflict
 
@@ -154,11 +145,11 @@ def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteErro
             f"{entity}: a running transaction held the item until the deadline; the {verb} was not made, trying again is safe", key=key, attempts=attempts
         )
     if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
-        return Throttled(f"{entity}: {describe_answer(answer)} until the deadline; the {verb} was not made: slow down, then try again", key=key, attempts=attempts)
-    if isinstance(answer, Rejection):
-        return InvalidRequest(
-            f"{entity}: the {verb} was not made: {describe_answer(answer)}: {answer.message}", key=key, attempts=attempts, code=answer.code
+        return Throttled(
+            f"{entity}: {describe_answer(answer)} until the deadline; the {verb} was not made: slow down, then try again", key=key, attempts=attempts
         )
+    if isinstance(answer, Rejection):
+        return InvalidRequest(f"{entity}: the {verb} was not made: {describe_answer(answer)}: {answer.message}", key=key, attempts=attempts, code=answer.code)
     detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
     return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
 
@@ -212,12 +203,10 @@ def _keeps_order(plan: Plan, item: Item) -> bool:
     return plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark)
 
 
-def _replace_expired(
-    scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], item: Item
-) -> Steps[Applied[Any] | Refused[Any] | None]:
+def _replace_expired(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], item: Item) -> Steps[Applied[Any] | Refused[Any] | None]:
     """Put a whole new item over exactly the expired one. ``None`` if that was swept or rescued in between."""
     occasion = yield from _occasion()
-    names = scope.names()
+    names = scope.names
     expired = Expected(stored_version(item, names.version), stored_text(item, names.stamp), stored_text(item, names.birth))
     plan = plan_upsert_over_expired(scope, target, changes, expired, occasion)
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)

@@ -1,4 +1,4 @@
-"""Belongs here: revisions of keyed records that arrive late, twice and out of order, on the data of two public earthquake feeds."""
+"""Belongs here: revisions of keyed records that arrive late, twice and out of order, on the data of two public earthquake feeds. Must not be here: how writers are started, killed or measured against each other."""
 
 from __future__ import annotations
 

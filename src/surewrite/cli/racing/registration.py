@@ -1,4 +1,4 @@
-"""Belongs here: registration with two values that must be unique, which every writer tries to take."""
+"""Belongs here: registration with two values that must be unique, which every writer tries to take. Must not be here: how writers are started, killed or measured against each other."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ class Registration:
         for current in range(1, plan.rounds + 1):
             users = [f"w{writer}-{current}" for writer in range(plan.writers)]
             stored = [user for user in users if naive.read(db, table, f"USER#{user}", "REGISTRATION")]
-            owners = {naive.read(db, table, f"{kind}{current}", "CLAIM").get("owner", {}).get("S") for kind in ("MAIL#m", "HANDLE#h")}
+            owners = {naive.read(db, table, f"{kind}{current}", "CLAIM").get("owner", {}).get("S", "") for kind in ("MAIL#m", "HANDLE#h")}
             registered += len(stored)
             twice += len(stored) > 1
-            torn += len(stored) <= 1 and owners != (set(stored) or {None})
+            torn += len(stored) <= 1 and owners != ({*stored} if stored else {""})
         words: list[str] = []
         if twice:
             words.append(f"{twice} value(s) with two owners")

@@ -1,4 +1,4 @@
-"""Belongs here: transfers between two accounts: two items that change together or not at all."""
+"""Belongs here: transfers between two accounts: two items that change together or not at all. Must not be here: how writers are started, killed or measured against each other."""
 
 from __future__ import annotations
 

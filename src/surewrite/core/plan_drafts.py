@@ -1,0 +1,226 @@
+"""Belongs here: the conditions and changes that plans share, and putting a plan together. Must not be here: which of them an intent needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from surewrite.core import limits
+from surewrite.core.conditions import Change, Condition
+from surewrite.core.decisions import Guard
+from surewrite.core.expressions import (
+    Arithmetic,
+    ChangeTree,
+    Compare,
+    ConditionTree,
+    Function,
+    IfNotExists,
+    Rendering,
+    SetTo,
+    Value,
+    all_of,
+    any_of,
+    attribute,
+    equals,
+    exists,
+    holds_on_absent,
+    not_exists,
+)
+from surewrite.core.plans import Plan, Verb
+from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.values import Item, item_size, value_size
+from surewrite.errors import InvalidRequest
+
+
+class Draft:
+    """The parts of a plan while it is made. Lives for one call of a function of this module."""
+
+    def __init__(self, scope: Scope, occasion: Occasion, options: Options, key: Item) -> None:
+        self.scope = scope
+        self.schema = scope.schema
+        self.names = scope.names
+        self.occasion = occasion
+        self.options = options
+        self.key = key
+        self.condition = tree_of(scope, options.condition)
+        self.expiry = occasion.seconds if self.names.time_to_live is not None else None
+
+    def stamp(self, version: int | None) -> str | None:
+        if self.names.stamp is None:
+            return None
+        return f"{'-' if version is None else version}:{self.occasion.unique}"
+
+    def partition_key(self) -> str:
+        return self.schema.key_names[0]
+
+    def present(self) -> ConditionTree:
+        """An item is stored and has not expired."""
+        found = all_of(exists(attribute(self.partition_key())), self.not_expired())
+        assert found is not None
+        return found
+
+    def not_expired(self) -> ConditionTree | None:
+        if self.names.time_to_live is None:
+            return None
+        ttl = attribute(self.names.time_to_live)
+        return any_of(not_exists(ttl), Compare(">=", ttl, Value({"N": str(self.occasion.seconds)})))
+
+    def expired(self) -> ConditionTree | None:
+        if self.names.time_to_live is None:
+            return None
+        return Compare("<", attribute(self.names.time_to_live), Value({"N": str(self.occasion.seconds)}))
+
+    def absent(self) -> ConditionTree:
+        """No item is stored, or only an expired one. Never "no time to live": that would take a permanent item for absent."""
+        missing = not_exists(attribute(self.partition_key()))
+        expired = self.expired()
+        return missing if expired is None else any_of(missing, expired)
+
+    def of_this_type(self) -> ConditionTree | None:
+        """The item carries this type's discriminator, or none, as items that other programs made."""
+        if self.names.discriminator is None or self.schema.discriminator_value is None:
+            return None
+        name = attribute(self.names.discriminator)
+        return any_of(not_exists(name), equals(name, {"S": self.schema.discriminator_value}))
+
+    def has_version(self, version: int | None) -> ConditionTree:
+        assert self.names.version is not None
+        name = attribute(self.names.version)
+        if version is None:
+            return any_of(not_exists(name), Function("attribute_type", (name, Value({"S": "NULL"}))))
+        return equals(name, {"N": str(version)})
+
+    def has_stamp(self, stamp: str | None) -> ConditionTree | None:
+        if self.names.stamp is None:
+            return None
+        name = attribute(self.names.stamp)
+        return not_exists(name) if stamp is None else equals(name, {"S": stamp})
+
+    def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Any) -> Plan:
+        """The plan of a put, delete or check; ``facts`` are fields of ``Plan``."""
+        rendering = Rendering()
+        text = rendering.condition(condition) if condition is not None else None
+        stored: Item | None = facts.get("stored")
+        body: dict[str, Any] = {"TableName": self.scope.table} | ({"Item": stored} if stored is not None else {"Key": self.key})
+        return self._finish(verb, body, rendering, text, condition, facts)
+
+    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Any) -> Plan:
+        rendering = Rendering()
+        body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
+        text = rendering.condition(condition) if condition is not None else None
+        return self._finish(verb, body, rendering, text, condition, facts)
+
+    def _finish(self, verb: Verb, body: dict[str, Any], rendering: Rendering, text: str | None, condition: ConditionTree | None, facts: dict[str, Any]) -> Plan:
+        if text is not None:
+            body["ConditionExpression"] = text
+            body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if rendering.names:
+            body["ExpressionAttributeNames"] = rendering.names
+        if rendering.values:
+            body["ExpressionAttributeValues"] = rendering.values
+        guard: Guard = facts.pop("guard")
+        if self.options.in_doubt == "resend" and guard is Guard.NOT_IDEMPOTENT:
+            guard = Guard.IDEMPOTENT
+        return Plan(
+            verb=verb,
+            entity=self.scope.entity,
+            discriminator=self.schema.discriminator_value,
+            names=self.names,
+            key=self.key,
+            body=body,
+            guard=guard,
+            fails_on_absent=condition is None or not holds_on_absent(condition),
+            expiry_before=self.expiry,
+            raise_in_doubt=self.options.in_doubt == "raise",
+            returning=self.options.returning,
+            **facts,
+        )
+
+
+def write_state(draft: Draft, item: Item, version: int | None, stamp: str | None, birth: str | None) -> None:
+    names = draft.names
+    if names.version is not None and version is not None:
+        item[names.version] = {"N": str(version)}
+    if names.stamp is not None and stamp is not None:
+        item[names.stamp] = {"S": stamp}
+    if names.birth is not None and birth is not None:
+        item[names.birth] = {"S": birth}
+
+
+def state_changes(draft: Draft, version: int | None, stamp: str | None) -> tuple[ChangeTree, ...]:
+    """Version where it is known, stamp, and a birth where the item has none yet."""
+    names = draft.names
+    changes: list[ChangeTree] = []
+    if names.version is not None and version is not None:
+        changes.append(SetTo(attribute(names.version), Value({"N": str(version)})))
+    if names.stamp is not None and stamp is not None:
+        changes.append(SetTo(attribute(names.stamp), Value({"S": stamp})))
+        if names.birth is not None:
+            birth = attribute(names.birth)
+            changes.append(SetTo(birth, IfNotExists(birth, Value({"S": stamp}))))
+    return tuple(changes)
+
+
+def raised_version(draft: Draft) -> ChangeTree:
+    """The service adds one to whatever version is stored; a missing one counts as zero."""
+    assert draft.names.version is not None
+    name = attribute(draft.names.version)
+    return SetTo(name, Arithmetic("+", IfNotExists(name, Value({"N": "0"})), Value({"N": "1"})))
+
+
+def change_tree(scope: Scope, change: Change[Any]) -> ChangeTree:
+    if not isinstance(change, Change):
+        raise InvalidRequest(f"{scope.entity}: a change is made by a field, such as {scope.entity}.field.set(value), not {type(change).__name__}")
+    require_owner(scope, change.owner, "change")
+    name = change.tree.target.parts[0]
+    assert isinstance(name, str)
+    if scope.schema.is_key_attribute(name):
+        raise InvalidRequest(f"{scope.entity}: {name!r} is part of the key and cannot change; store a new entity under the new key and delete this one")
+    if scope.schema.version is not None and name == scope.schema.version.stored_name:
+        raise InvalidRequest(f"{scope.entity}: the version {name!r} is raised by every write and cannot be set")
+    return change.tree
+
+
+def require_owner(scope: Scope, owner: type | None, what: str) -> None:
+    if owner is not None and not issubclass(scope.schema.entity, owner):
+        raise InvalidRequest(f"{scope.entity}: the {what} speaks of a field of {owner.__name__}")
+
+
+def tree_of(scope: Scope, condition: Condition[Any] | None) -> ConditionTree | None:
+    if condition is None:
+        return None
+    if not isinstance(condition, Condition):
+        raise InvalidRequest(
+            f"{scope.entity}: a condition is made by a field, such as {scope.entity}.field == value or {scope.entity}.field.exists(),"
+            f" not {type(condition).__name__}; join conditions by &, | and ~"
+        )
+    require_owner(scope, condition.owner, "condition")
+    return condition.tree
+
+
+def judged_with_expiry(draft: Draft, condition: ConditionTree | None, guard: Guard, *, start_over: bool = False) -> ConditionTree | None:
+    """The caller's condition where an expired item counts as none.
+
+    An order is judged on the stored item even when it has expired: a late event must not move it back. With
+    ``start_over`` an expired item always refuses, because it has to be replaced whole.
+    """
+    expired, alive = draft.expired(), draft.not_expired()
+    if expired is None or alive is None:
+        return condition
+    if guard is Guard.ORDER or start_over:
+        return all_of(condition, alive) if start_over else condition
+    if condition is None:
+        return None
+    return any_of(expired, condition) if holds_on_absent(condition) else all_of(alive, condition)
+
+
+def checked_size(scope: Scope, item: Item) -> Item:
+    size = item_size(item)
+    if size > limits.ITEM_BYTES:
+        largest = sorted(((len(name.encode()) + value_size(value), name) for name, value in item.items()), reverse=True)[:3]
+        named = ", ".join(f"{name} {bytes_} bytes" for bytes_, name in largest)
+        raise InvalidRequest(
+            f"{scope.entity}: the item has {size} bytes and the service stores at most {limits.ITEM_BYTES}; its largest attributes: {named}."
+            " Split it over several items, or store the large value elsewhere and its address here"
+        )
+    return item
