@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 
 import pytest
 from hypothesis import given
@@ -128,4 +128,4 @@ def test_the_second_judge_signs_a_whole_request_the_same_way(body, token, second
     signer = auth.SigV4Auth(credentials, "dynamodb", "eu-west-1")
     text = signer.string_to_sign(judge, signer.canonical_request(judge))
     assert headers["authorization"].endswith(f"Signature={signer.signature(text, judge)}")
-    assert headers["x-amz-date"] == datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
+    assert headers["x-amz-date"] == dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y%m%dT%H%M%SZ")

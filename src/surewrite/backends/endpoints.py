@@ -234,7 +234,7 @@ def _configuration_file(environ: Mapping[str, str]) -> Path:
 def _host(url: str, host: str | None) -> str:
     if not host:
         raise _bad(url, "it names no host")
-    if _address(host) is not None:
+    if "%" not in host and _address(host) is not None:
         return host
     labels = host.removesuffix(".").split(".")
     if ":" in host or len(host) > _HOST_LENGTH_MAX or not all(_LABEL.fullmatch(label) for label in labels):
