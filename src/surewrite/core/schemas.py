@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 from surewrite.core.codecs import INT, Codec, Undecodable
 from surewrite.core.conditions import Change
 from surewrite.core.definitions import Definition
-from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, IfNotExists, ListAppend, Name, Operand, SetTo, Value
+from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Operand, SetTo, Value
 from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key
 from surewrite.core.stored import STATE, Stored, new_entity
@@ -317,21 +317,21 @@ class BoundSchema(Generic[E]):
         field = self._field_at(tree.target)
         if field is None:
             return tree
+        if isinstance(tree, (AddTo, DeleteFrom)) and field.is_set:
+            return self._checked_set_change(field, tree)
         if isinstance(tree, AddTo):
-            return self._adapted_add(field, tree)
+            start = field.make_default() if field.has_default else None
+            first = Value({"N": "0"} if start is None else field.codec.store(start))
+            return SetTo(tree.target, Arithmetic("+", IfNotExists(tree.target, first), tree.value))
         if isinstance(tree, SetTo) and isinstance(tree.operand, (Arithmetic, ListAppend)):
             return SetTo(tree.target, self._adapted_operand(tree.operand))
         return tree
 
-    def _adapted_add(self, field: FieldInfo, tree: AddTo) -> ChangeTree:
-        start = field.make_default() if field.has_default else None
-        if field.is_set:
-            if start:
-                place = f"{self._name}.{field.name}"
-                raise InvalidRequest(f"{place} starts as a set that is not empty, to which an upsert cannot add: write .set(...) with the whole set")
-            return tree
-        first = Value({"N": "0"} if start is None else field.codec.store(start))
-        return SetTo(tree.target, Arithmetic("+", IfNotExists(tree.target, first), tree.value))
+    def _checked_set_change(self, field: FieldInfo, tree: AddTo | DeleteFrom) -> ChangeTree:
+        if field.has_default and field.make_default():
+            place = f"{self._name}.{field.name}"
+            raise InvalidRequest(f"{place} starts as a set that is not empty, which an upsert cannot add to or take from: write .set(...) with the whole set")
+        return tree
 
     def _adapted_operand(self, operand: Arithmetic | ListAppend) -> Operand:
         start: Callable[[Operand], Operand] = self._list_start if isinstance(operand, ListAppend) else self._number_start
