@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from surewrite.engine.service import Service
+from tests.engine.harness import NOON, Caller, Clock, create_table, index, key_schema, text
+
+
+def creation(**members: Any) -> dict[str, Any]:
+    return {
+        "TableName": "made",
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+        "KeySchema": key_schema("pk"),
+        "BillingMode": "PAY_PER_REQUEST",
+        **members,
+    }
+
+
+@pytest.fixture
+def caller(service: Service, clock: Clock) -> Caller:
+    return Caller(service, clock, "made")
+
+
+def test_a_table_is_active_at_once_and_described_as_made(caller: Caller) -> None:
+    made = caller.service.execute("CreateTable", creation())["TableDescription"]
+    assert made["TableStatus"] == "ACTIVE"
+    assert made["CreationDateTime"] == NOON
+    assert made["KeySchema"] == key_schema("pk")
+    assert made["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert caller("DescribeTable")["Table"] == made
+
+
+def test_the_description_counts_items_and_entries(caller: Caller) -> None:
+    create_table(caller.service, "made", global_indexes=[index("by_g", "g")], extra_types={"g": "S"})
+    caller.put(pk=text("a"), g=text("x"))
+    caller.put(pk=text("b"))
+    described = caller("DescribeTable")["Table"]
+    assert (described["ItemCount"], described["GlobalSecondaryIndexes"][0]["ItemCount"]) == (2, 1)
+
+
+def test_a_table_that_exists_is_not_made_again(caller: Caller) -> None:
+    caller.service.execute("CreateTable", creation())
+    error = caller.refused("CreateTable", creation())
+    assert (error.code, error.message) == ("ResourceInUseException", "Table already exists: made")
+
+
+def test_a_deleted_table_is_gone_with_its_items(caller: Caller) -> None:
+    create_table(caller.service, "made", global_indexes=[index("by_g", "g")], extra_types={"g": "S"})
+    caller.put(pk=text("a"), g=text("x"))
+    assert caller("DeleteTable")["TableDescription"]["TableStatus"] == "DELETING"
+    assert caller.refusal("GetItem", Key={"pk": text("a")}).message == "Requested resource not found"
+    create_table(caller.service, "made", global_indexes=[index("by_g", "g")], extra_types={"g": "S"})
+    assert caller("Scan")["Items"] == caller("Scan", IndexName="by_g")["Items"] == []
+
+
+def test_a_protected_table_is_not_deleted(caller: Caller) -> None:
+    caller.service.execute("CreateTable", creation(DeletionProtectionEnabled=True))
+    assert caller.invalid("DeleteTable") == "1 validation error detected: Table 'made' can't be deleted while DeletionProtectionEnabled is set to True"
+
+
+@pytest.mark.parametrize("operation", ["DescribeTable", "DeleteTable", "DescribeTimeToLive"])
+def test_operations_on_a_missing_table_name_it(caller: Caller, operation: str) -> None:
+    error = caller.refusal(operation)
+    assert (error.code, error.message) == ("ResourceNotFoundException", "Requested resource not found: Table: made not found")
+
+
+def test_names_are_listed_in_byte_order_and_by_pages(service: Service) -> None:
+    for name in ("shop", "Zoo", "a.b", "ledger"):
+        create_table(service, name)
+    assert service.execute("ListTables", {}) == {"TableNames": ["Zoo", "a.b", "ledger", "shop"]}
+    assert service.execute("ListTables", {"Limit": 3}) == {"TableNames": ["Zoo", "a.b", "ledger"], "LastEvaluatedTableName": "ledger"}
+    assert service.execute("ListTables", {"Limit": 3, "ExclusiveStartTableName": "ledger"}) == {"TableNames": ["shop"]}
+    assert service.execute("ListTables", {"Limit": 1, "ExclusiveStartTableName": "b-not-there"}) == {
+        "TableNames": ["ledger"],
+        "LastEvaluatedTableName": "ledger",
+    }
+
+
+INVALID = "One or more parameter values were invalid: "
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"TableName": None}, "The parameter 'TableName' is required but was not present in the request"),
+        (
+            {"TableName": "ab"},
+            "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3",
+        ),
+        (
+            {"KeySchema": [{"AttributeName": "pk", "KeyType": "INVALID"}]},
+            "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy constraint: "
+            "Member must satisfy enum value set: [HASH, RANGE]",
+        ),
+        (
+            {"AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "SS"}]},
+            "1 validation error detected: Value 'SS' at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: "
+            "Member must satisfy enum value set: [B, N, S]",
+        ),
+        (
+            {"KeySchema": key_schema("a"), "AttributeDefinitions": [{"AttributeName": "b", "AttributeType": "S"}]},
+            INVALID + "Some index key attributes are not defined in AttributeDefinitions. Keys: [a], AttributeDefinitions: [b]",
+        ),
+        (
+            {"AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "b")]},
+            INVALID + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions",
+        ),
+        ({"KeySchema": key_schema("pk", "pk")}, "Invalid KeySchema: Some index key attribute have no definition"),
+        ({"KeySchema": [{"AttributeName": "pk", "KeyType": "RANGE"}]}, "Invalid KeySchema: The first KeySchemaElement is not a HASH key type"),
+        (
+            {"LocalSecondaryIndexes": [index("by_g", "pk")]},
+            INVALID + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+        ),
+        ({"GlobalSecondaryIndexes": [index("one", "pk"), index("one", "pk")]}, INVALID + "Duplicate index name: one"),
+        (
+            {"GlobalSecondaryIndexes": [index("one", "pk", projection="INCLUDE")]},
+            INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
+        ),
+        (
+            {"GlobalSecondaryIndexes": [index("one", "pk", included=["x"])]},
+            INVALID + "ProjectionType is ALL, but NonKeyAttributes is specified",
+        ),
+        (
+            {"ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}},
+            INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+        ),
+        ({"BillingMode": None}, INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"),
+        ({"StreamSpecification": {"StreamEnabled": True}}, INVALID + "StreamViewType must be specified exactly when StreamEnabled is true"),
+        (
+            {"BillingMode": "PROVISIONED", "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
+            "1 validation error detected: Value '0' at 'provisionedThroughput.readCapacityUnits' failed to satisfy constraint: "
+            "Member must have value greater than or equal to 1",
+        ),
+    ],
+)
+def test_tables_that_the_service_does_not_make(caller: Caller, members: dict[str, Any], message: str) -> None:
+    error = caller.refused("CreateTable", creation(**members))
+    assert (error.code, error.message) == ("ValidationException", message)
+    assert caller.service.execute("ListTables", {}) == {"TableNames": []}
+
+
+def test_index_limits(service: Service, caller: Caller) -> None:
+    types = {f"g{at}": "S" for at in range(21)}
+    create_table(service, "twenty", global_indexes=[index(f"by_g{at}", f"g{at}") for at in range(20)], extra_types=dict(list(types.items())[:20]))
+    body = creation(
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", *types)],
+        GlobalSecondaryIndexes=[index(f"by_{name}", name) for name in types],
+    )
+    assert caller.refused("CreateTable", body).code == "LimitExceededException"
+
+
+def test_time_to_live_is_described_as_it_is_set(shop: Caller) -> None:
+    specification = {"Enabled": True, "AttributeName": "ttl"}
+    assert shop("DescribeTimeToLive") == {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    assert shop("UpdateTimeToLive", TimeToLiveSpecification=specification) == {"TimeToLiveSpecification": specification}
+    assert shop("DescribeTimeToLive") == {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}}
+    assert shop.invalid("UpdateTimeToLive", TimeToLiveSpecification=specification) == "TimeToLive is already enabled"
+    for enabled in (True, False):
+        assert "different" in shop.invalid("UpdateTimeToLive", TimeToLiveSpecification={"Enabled": enabled, "AttributeName": "other"})
+    shop("UpdateTimeToLive", TimeToLiveSpecification={"Enabled": False, "AttributeName": "ttl"})
+    assert shop.invalid("UpdateTimeToLive", TimeToLiveSpecification={"Enabled": False, "AttributeName": "ttl"}) == "TimeToLive is already disabled"
+    assert shop("DescribeTimeToLive") == {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+
+
+def test_time_to_live_needs_both_members(shop: Caller) -> None:
+    assert "timeToLiveSpecification.attributeName" in shop.invalid("UpdateTimeToLive", TimeToLiveSpecification={"Enabled": True})
+    assert "timeToLiveSpecification" in shop.invalid("UpdateTimeToLive")
