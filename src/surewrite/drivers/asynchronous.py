@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
@@ -35,14 +34,12 @@ R = TypeVar("R")
 class AsyncDriver:
     """Runs operations on the running event loop. One driver may be used from several loops, one after another or in several threads."""
 
-    def __init__(
-        self, backend: AsyncBackend, *, clock: Clock, chance: Chance, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> None:
+    def __init__(self, backend: AsyncBackend, *, clock: Clock, chance: Chance) -> None:
         self.backend = backend
         self.offset = ServerOffset()
         self._clock = clock
         self._chance = chance
-        self._sleep = sleep
+        self._sleep = asyncio.sleep if clock.async_sleep is None else clock.async_sleep
         self._locks: WeakKeyDictionary[Lock, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
 
     async def run(self, steps: Steps[R]) -> R:
@@ -113,7 +110,7 @@ class _Run:
         await asyncio.gather(*self._sides, return_exceptions=True)
         self._sides.clear()
 
-    async def _perform(self, effect: Effect) -> object:  # noqa: PLR0911 - one return an effect reads as the table that it is
+    async def _perform(self, effect: Effect) -> object:
         driver = self._driver
         match effect:
             case Send():
@@ -142,7 +139,8 @@ class _Run:
                 return self._start_side(operation)
             case StopSide(handle=handle):
                 assert isinstance(handle, asyncio.Task)
-                return await self._stop_side(handle)
+                task: asyncio.Task[Any] = handle
+                return await self._stop_side(task)
             case _:
                 assert_never(effect)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from typing import Any, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
@@ -39,12 +37,11 @@ class StoppedSide(BaseException):
 class BlockingDriver:
     """Runs operations in the calling thread. One driver may be used by any number of threads."""
 
-    def __init__(self, backend: Backend, *, clock: Clock, chance: Chance, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, backend: Backend, *, clock: Clock, chance: Chance) -> None:
         self.backend = backend
         self.offset = ServerOffset()
         self._clock = clock
         self._chance = chance
-        self._sleep = sleep
         self._locks: WeakKeyDictionary[Lock, threading.Lock] = WeakKeyDictionary()
         self._locks_guard = threading.Lock()
 
@@ -70,7 +67,7 @@ class BlockingDriver:
         return answer
 
     def sleep(self, seconds: float) -> None:
-        self._sleep(seconds)
+        self._clock.sleep(seconds)
 
     def draw(self) -> float:
         return self._chance.number()
@@ -118,7 +115,7 @@ class _Run:
         self._sides.clear()
         self._held.clear()
 
-    def _perform(self, effect: Effect) -> object:  # noqa: PLR0911 - one return an effect reads as the table that it is
+    def _perform(self, effect: Effect) -> object:
         driver = self._driver
         if self._stop is not None and self._stop.is_set():
             raise StoppedSide

@@ -5,16 +5,22 @@ from __future__ import annotations
 import random
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time in seconds: ``wall`` since 1970, ``monotonic`` from any fixed point. Give your own to ``connect(clock=...)`` in tests."""
+    """Time in seconds: ``wall`` since 1970, ``monotonic`` from any fixed point, and how to let some pass.
+
+    Give your own to ``connect(clock=...)`` in tests; a ``sleep`` that moves the other two on makes retries instant.
+    ``async_sleep`` is for the async client, and ``None`` stands for ``asyncio.sleep``.
+    """
 
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    async_sleep: Callable[[float], Awaitable[None]] | None = None
 
 
 def id_from_the_system() -> str:
