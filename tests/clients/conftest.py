@@ -1,0 +1,229 @@
+"""The client suite: each test runs on every place where data can be, through both clients. See tests/README.md.
+
+Belongs here: places, connections and tables. Must not be here: what is asked of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import surewrite as sw
+from surewrite.core.values import Item
+from tests.clients.differences import Difference, difference
+from tests.clients.harness import AsyncRunning, Form, Running, SyncRunning, face_of
+from tests.clients.lossy import AsyncLossyBackend, Faults, LossyBackend
+from tests.services import Service, start_ministack, start_moto
+from tests.typing.entities import Account
+
+PLACES = ("memory", "file", "moto", "ministack")
+# Real AWS, with the region and the credentials that boto3 would find. It costs money and takes minutes.
+AWS = os.environ.get("SUREWRITE_TEST_AWS") == "1"
+STARTERS = {"moto": start_moto, "ministack": start_ministack}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where data is. ``target`` is what ``connect`` is given; ``remote`` tells services, which keep their tables from test to test."""
+
+    name: str
+    target: str | None
+    remote: bool
+
+    def difference(self, rule: str) -> Difference | None:
+        return difference(self.name, rule)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "form" in metafunc.fixturenames:
+        metafunc.parametrize("form", ("sync", "async"), scope="function")
+    if "place_name" in metafunc.fixturenames:
+        metafunc.parametrize("place_name", (*PLACES, "aws") if AWS else PLACES, scope="function")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Making a table on AWS takes seconds of waiting."""
+    for item in items:
+        if isinstance(item, pytest.Function) and getattr(item, "callspec", None) is not None and item.callspec.params.get("place_name") == "aws":
+            item.add_marker(pytest.mark.real_time)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in its form; ``needs(rule)`` makes the refusal of a place without it the expectation."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    running: Running = pyfuncitem.funcargs["running"]
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    missing = [found for marker in pyfuncitem.iter_markers("needs") if (found := pyfuncitem.funcargs["place"].difference(marker.args[0]))]
+    if not missing:
+        running.run(pyfuncitem.obj(**arguments))
+        return True
+    with pytest.raises(sw.InvalidRequest, match=missing[0].error):
+        running.run(pyfuncitem.obj(**arguments))
+    return True
+
+
+@pytest.fixture(scope="session")
+def services() -> Iterator[Callable[[str], Service]]:
+    """Starts a third party when it is first asked for, once per test process."""
+    started: dict[str, Service] = {}
+    with ExitStack() as stack:
+
+        def start(name: str) -> Service:
+            if name not in started:
+                started[name] = stack.enter_context(STARTERS[name]())
+            return started[name]
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def kept_tables() -> dict[str, str]:
+    """The table that the tests of a remote place share one after another, by the name of the place."""
+    return {}
+
+
+@pytest.fixture
+def place(place_name: str, services: Callable[[str], Service], tmp_path: Path) -> Place:
+    match place_name:
+        case "memory":
+            return Place("memory", f"memory:{uuid4().hex}", remote=False)
+        case "file":
+            return Place("file", f"file:{tmp_path / 'shop.db'}", remote=False)
+        case "aws":
+            return Place("aws", None, remote=True)
+        case _:
+            return Place(place_name, services(place_name).url, remote=True)
+
+
+@pytest.fixture
+def running(form: Form) -> Iterator[Running]:
+    if form == "sync":
+        yield SyncRunning()
+        return
+    with asyncio.Runner() as runner:
+        yield AsyncRunning(runner)
+
+
+@pytest.fixture
+def together(running: Running) -> Callable[..., Coroutine[Any, Any, list[Any]]]:
+    """``await together(body, ...)`` runs bodies side by side: as tasks, or as threads."""
+    return running.together
+
+
+@pytest.fixture
+def connect(place: Place, form: Form, running: Running) -> Iterator[Callable[..., Any]]:
+    """Connects to the place of the test; closed at its end. Options are those of ``sw.connect``."""
+    opened: list[Any] = []
+
+    def connect_once(target: Any = place.target, **options: Any) -> Any:
+        options.setdefault("chance", sw.Chance(number=random.Random(11).random))
+        opened.append(face_of(sw.connect(target, **options)) if form == "sync" else sw.connect_async(target, **options))
+        return opened[-1]
+
+    yield connect_once
+    for database in opened:
+        running.run(database.close())
+
+
+@pytest.fixture
+def db(connect: Callable[..., Any]) -> Any:
+    return connect()
+
+
+@pytest.fixture
+def make_table(db: Any, connect: Callable[..., Any], place: Place, running: Running) -> Iterator[Callable[..., Coroutine[Any, Any, Any]]]:
+    """``await make_table(Entity, ...)`` makes a table for the entities; keywords are those of ``db.table``. It is gone after the test."""
+    names: list[str] = []
+
+    async def make(*entities: Any, **layout: Any) -> Any:
+        names.append(f"surewrite-test-{uuid4().hex}")
+        table = db.table(names[-1], **layout)
+        await table.create_table(*entities)
+        return table
+
+    yield make
+    if place.remote:
+        for name in names:
+            running.run(connect().execute("DeleteTable", {"TableName": name}))
+
+
+@pytest.fixture
+def shop_name(connect: Callable[..., Any], place: Place, running: Running, kept_tables: dict[str, str]) -> Iterator[str]:
+    """The name of an empty table with the key attributes pk and sk, both text."""
+    name = kept_tables.get(place.name) if place.remote else None
+    if name is None:
+        name = f"surewrite-test-{uuid4().hex}"
+        running.run(connect().table(name).create_table(Account))
+        if place.remote:
+            kept_tables[place.name] = name
+    yield name
+    if place.remote:
+        running.run(_empty(connect(), name))
+
+
+@pytest.fixture
+def shop(db: Any, shop_name: str) -> Any:
+    return db.table(shop_name)
+
+
+@pytest.fixture
+def lossy(connect: Callable[..., Any], place: Place, form: Form) -> tuple[Any, Faults]:
+    """A connection to the same place, and what makes it lose requests and answers."""
+    faults = Faults()
+    backend = LossyBackend(place.target, faults) if form == "sync" else AsyncLossyBackend(place.target, faults)
+    return connect(backend), faults
+
+
+@pytest.fixture
+def stored(db: Any, shop_name: str) -> Callable[..., Coroutine[Any, Any, Item | None]]:
+    """``await stored("pk", "sk")`` gives an item of the shop as the service has it."""
+
+    async def get(pk: str, sk: str) -> Item | None:
+        answer = await db.execute("GetItem", {"TableName": shop_name, "Key": {"pk": {"S": pk}, "sk": {"S": sk}}, "ConsistentRead": True})
+        found: Item | None = answer.get("Item")
+        return found
+
+    return get
+
+
+@pytest.fixture
+def store(db: Any, shop_name: str) -> Callable[..., Coroutine[Any, Any, None]]:
+    """``await store(item)`` writes an item into the shop as another program would."""
+
+    async def put(item: Item) -> None:
+        await db.execute("PutItem", {"TableName": shop_name, "Item": item})
+
+    return put
+
+
+async def _empty(database: Any, table: str) -> None:
+    page: dict[str, Any] = {}
+    for _ in range(100):
+        answer = await database.execute("Scan", {"TableName": table, "ConsistentRead": True, **page})
+        for item in answer["Items"]:
+            await database.execute("DeleteItem", {"TableName": table, "Key": {"pk": item["pk"], "sk": item["sk"]}})
+        if "LastEvaluatedKey" not in answer:
+            return
+        page = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
+    raise AssertionError("a test left more items than a test should")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_tables_end(kept_tables: dict[str, str]) -> Iterator[None]:
+    """Third parties end with the session; on AWS the kept table has to be deleted."""
+    yield
+    if "aws" in kept_tables:
+        with sw.connect() as database:
+            database.execute("DeleteTable", {"TableName": kept_tables["aws"]})

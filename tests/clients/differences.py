@@ -1,0 +1,31 @@
+"""Where a third party does not do what DynamoDB does. Each is an expectation: the suite asserts the wrong behaviour, and fails when it is mended.
+
+Belongs here: what is known, and why. Must not be here: tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``why`` says what the third party does. Where the client refuses because of it, ``error`` is a part of the message of its ``InvalidRequest``."""
+
+    why: str
+    error: str | None = None
+
+
+DIFFERENCES: dict[tuple[str, str], Difference] = {
+    ("moto", "transactions honour tokens"): Difference(
+        "moto executes a repeated ClientRequestToken again, so no transaction could be promised to happen once, and the client makes none there",
+        "ignores the tokens",
+    ),
+}
+
+
+def difference(place: str, rule: str) -> Difference | None:
+    """What is known to be different there; ``None`` where the rule holds. A rule that no entry names is a mistake of the test."""
+    if all(known != rule for _, known in DIFFERENCES):
+        raise AssertionError(f"no difference is known by the name {rule!r}")
+    return DIFFERENCES.get((place, rule))
