@@ -62,13 +62,15 @@ class Peer:
 
     def read(self, count: int) -> bytes:
         """Up to ``count`` bytes, fewer only at the end of the stream."""
-        while len(self.buffer) < count:
-            data = self.stream.recv(min(65_536, count - len(self.buffer)))
+        pieces, missing = [self.buffer[:count]], count - len(self.buffer)
+        self.buffer = self.buffer[count:]
+        while missing > 0:
+            data = self.stream.recv(min(65_536, missing))
             if not data:
                 break
-            self.buffer += data
-        data, self.buffer = self.buffer[:count], self.buffer[count:]
-        return data
+            pieces.append(data)
+            missing -= len(data)
+        return b"".join(pieces)
 
     def request(self) -> Received | None:
         """The next whole request, which is noted down; ``None`` at the end of the stream."""

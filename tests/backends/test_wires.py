@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import gzip
 import json
 import os
+import select
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,11 +28,22 @@ from surewrite.errors import InvalidRequest
 SLACK_SECONDS = 2.0
 WORDS_OF_NO_ANSWER = (NoAnswer, NotSent)
 # More than sockets take before the other side reads, so that the last byte stays here.
-LARGE = Request("PutItem", {"TableName": "shop", "Item": {"pk": {"S": "x" * 30_000_000}}})
+LARGE = Request("PutItem", {"TableName": "shop", "Item": {"pk": {"S": "x" * 20_000_000}}})
 
 
 def told(table: str) -> Success:
     return Success({"Echo": table}, server_time=784111777.0)
+
+
+@contextlib.contextmanager
+def silent_port() -> Iterator[int]:
+    """A port whose listener has a full queue, so that further connections stay without a reply."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as stack:
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
 
 
 class TestAnswers:
@@ -200,6 +214,11 @@ class TestBrokenConnections:
             assert one.put("next") == told("next")
             assert len(server.received) == len(whole) + 2
 
+    def test_a_large_request_that_is_taken_in_pieces_arrives_whole(self, client):
+        with hostile_server() as server:
+            assert client(server.url).send(LARGE, timeout=20.0) == told("shop")
+            assert json.loads(server.received[0].body) == LARGE.body
+
     def test_a_request_whose_last_byte_stayed_here_was_not_sent(self, client):
         def script(peer: Peer) -> None:
             peer.read(1000)
@@ -304,15 +323,16 @@ class TestNotSent:
             monkeypatch.setattr(http_attempts, "resolve", lambda host, port: tuple(addresses))
             assert client("http://two.example").put() == told("shop")
 
+    def test_an_address_that_stays_silent_leaves_time_for_the_next(self, client, monkeypatch):
+        with silent_port() as port, hostile_server() as server:
+            addresses = (*http_attempts.resolve("127.0.0.1", port), *http_attempts.resolve("127.0.0.1", server.port))
+            monkeypatch.setattr(http_attempts, "resolve", lambda host, port: addresses)
+            assert client("http://two.example", connect_timeout=0.6).put() == told("shop")
+
     def test_a_connection_that_is_never_accepted_ends_with_the_connect_limit(self, client):
-        with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as stack:
-            # The queue of the listener is full, so that further connections stay without a reply.
-            for _ in range(3):
-                waiting = stack.enter_context(socket.socket())
-                waiting.setblocking(False)
-                waiting.connect_ex(listener.getsockname())
+        with silent_port() as port:
             begin = time.monotonic()
-            one = client(f"http://127.0.0.1:{listener.getsockname()[1]}", connect_timeout=0.2)
+            one = client(f"http://127.0.0.1:{port}", connect_timeout=0.2)
             assert isinstance(one.put(timeout=10), NotSent)
             assert time.monotonic() - begin < 0.2 + SLACK_SECONDS
 
@@ -355,6 +375,25 @@ class TestNotSent:
         assert isinstance(answer, NotSent)
         assert "the role is gone" in answer.detail
 
+    def test_a_call_in_a_thread_that_fails_after_its_loop_ended_disturbs_nobody(self, client, caplog):
+        release = threading.Event()
+
+        class Late:
+            def current(self):
+                return None
+
+            def fetch(self):
+                release.wait(20)
+                raise RuntimeError("too late")
+
+        assert isinstance(client("http://127.0.0.1:1", credentials=Late()).put(timeout=0.05), NotSent)
+        release.set()
+        for thread in threading.enumerate():
+            if thread.name == "surewrite-credentials":
+                thread.join(SLACK_SECONDS)
+        gc.collect()
+        assert caplog.records == []
+
     def test_keys_that_take_too_long(self, client):
         release = threading.Event()
 
@@ -369,6 +408,35 @@ class TestNotSent:
         assert isinstance(client("http://127.0.0.1:1", credentials=Slow()).put(timeout=0.1), NotSent)
         assert time.monotonic() - begin < 0.1 + SLACK_SECONDS
         release.set()
+
+
+class TestOtherSystems:
+    """Systems without poll, and event loops that watch no sockets, as on Windows."""
+
+    @pytest.fixture(autouse=True)
+    def _as_there(self, monkeypatch):
+        def watches_none(self, *arguments):
+            raise NotImplementedError
+
+        monkeypatch.delattr(select, "poll", raising=False)
+        monkeypatch.setattr(asyncio.SelectorEventLoop, "add_reader", watches_none)
+        monkeypatch.setattr(asyncio.SelectorEventLoop, "add_writer", watches_none)
+
+    def test_calls_are_answered(self, client):
+        with hostile_server() as server:
+            one = client(server.url)
+            assert [one.put(f"t{number}") for number in range(3)] == [told(f"t{number}") for number in range(3)]
+            assert server.connections == 1
+
+    def test_limits_are_kept(self, client):
+        def script(peer: Peer) -> None:
+            peer.request()
+            peer.wait_for_end()
+
+        with hostile_server(script) as server:
+            begin = time.monotonic()
+            assert isinstance(client(server.url).put(timeout=0.2), NoAnswer)
+            assert time.monotonic() - begin < 0.2 + SLACK_SECONDS
 
 
 class TestLimits:

@@ -6,7 +6,6 @@ or half a document, with status 200 for an empty answer.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import threading
@@ -15,6 +14,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, cast
 
+from surewrite.backends.awaiting import future_done
 from surewrite.backends.background import in_background
 from surewrite.backends.credentials import CredentialSource, session_credentials
 from surewrite.backends.endpoints import Endpoint, session_endpoint
@@ -30,6 +30,7 @@ _ONE_ATTEMPT = (
 )
 _NO_RESOURCE = 'this client belongs to boto3.resource(...) and rewrites values: give boto3.client("dynamodb", ...) or the boto3.Session() itself'
 _PROBE = {"TableName": "probe", "Item": {"probe": {"S": "probe"}}}
+_TOO_LATE = "the boto3 client did not answer within the time limit"
 _HANDLER = "surewrite-reads-the-reply"
 
 
@@ -85,7 +86,7 @@ class Boto3ClientBackend:
         try:
             return self.start(request).result(timeout)
         except FutureTimeoutError:
-            return NoAnswer("the boto3 client did not answer within the time limit")
+            return NoAnswer(_TOO_LATE)
 
     def start(self, request: Request) -> Future[Answer]:
         """Send one attempt in a thread of its own; the future holds its answer."""
@@ -143,9 +144,8 @@ class AsyncBoto3ClientBackend:
 
     async def send(self, request: Request, timeout: float) -> Answer:
         """Send one attempt; wait at most ``timeout`` seconds for its answer. Raises as ``Boto3ClientBackend.send``."""
-        future = asyncio.wrap_future(self._blocking.start(request))
-        done, _ = await asyncio.wait([future], timeout=timeout)
-        return future.result() if done else NoAnswer("the boto3 client did not answer within the time limit")
+        future = self._blocking.start(request)
+        return future.result() if await future_done(future, timeout) else NoAnswer(_TOO_LATE)
 
     async def close(self) -> None:
         """Send nothing more. The client itself stays open."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import assert_never
 
-from surewrite.backends.background import in_background
-from surewrite.backends.connections import Ready, is_ready
+from surewrite.backends.awaiting import future_done, socket_ready
 from surewrite.backends.credentials import CredentialSource
 from surewrite.backends.endpoints import Endpoint
 from surewrite.backends.http_attempts import CONNECT_SECONDS, IDLE_CONNECTIONS_MAX, FutureWait, HttpAttempts, SocketWait
@@ -84,35 +81,8 @@ def async_wire_backend(
 async def _waited(asked: SocketWait | FutureWait) -> bool:
     match asked:
         case SocketWait():
-            return await _socket_ready(asked)
+            return await socket_ready(asked.stream, asked.ready, asked.seconds)
         case FutureWait():
-            # Neither a limit nor a cancellation reaches into the thread: it ends by itself.
-            done, _ = await asyncio.wait([asyncio.wrap_future(asked.future)], timeout=max(0.0, asked.seconds))
-            return bool(done)
+            return await future_done(asked.future, asked.seconds)
         case _:
             assert_never(asked)
-
-
-async def _socket_ready(asked: SocketWait) -> bool:
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[bool] = loop.create_future()
-    # The number, not the socket: it must be taken out of the loop before the socket is closed.
-    number = asked.stream.fileno()
-    add, remove = (loop.add_reader, loop.remove_reader) if asked.ready is Ready.TO_READ else (loop.add_writer, loop.remove_writer)
-    try:
-        add(number, _settle, ready, True)
-    except NotImplementedError:
-        # The default loop of Windows watches no sockets, so a thread does; if this call is cancelled it ends at its limit.
-        watching = in_background(partial(is_ready, asked.stream, asked.ready, asked.seconds), "surewrite-socket")
-        return await asyncio.wrap_future(watching)
-    timer = loop.call_later(asked.seconds, _settle, ready, False)
-    try:
-        return await ready
-    finally:
-        timer.cancel()
-        remove(number)
-
-
-def _settle(ready: asyncio.Future[bool], value: bool) -> None:  # noqa: FBT001 - called by the loop, by position
-    if not ready.done():
-        ready.set_result(value)
