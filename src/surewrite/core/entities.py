@@ -67,7 +67,7 @@ def _names_around() -> Mapping[str, object]:
     return frame.f_locals
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(attribute, version, time_to_live))
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(attribute, version, time_to_live))
 class EntityBase:
     """What entities with and without a version share; not for use by itself."""
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Never, TypeVar, overload
+from uuid import UUID
 
 from surewrite.core.codecs import Codec, Unstorable
-from surewrite.core.paths import BytesPath, DataclassInstance, ListPath, MapPath, Number, NumberPath, OrderedPath, Path, RecordPath, SetPath, TextPath
 from surewrite.errors import DefinitionError, InvalidRequest
 
-D = TypeVar("D", bound=DataclassInstance)
-M = TypeVar("M", bound=Enum)
+if TYPE_CHECKING:
+    from surewrite.core.paths import BytesPath, ListPath, MapPath, Number, NumberPath, OrderedPath, Path, SetPath, TextPath, ValuePath
+
 O = TypeVar("O")
 T = TypeVar("T")
 U = TypeVar("U")
@@ -105,13 +106,21 @@ class Attribute(Generic[T]):
     @overload
     def __get__(self: Attribute[dict[str, U] | None], instance: None, owner: type[O]) -> MapPath[O, U]: ...
     @overload
-    def __get__(self: Attribute[D], instance: None, owner: type[O]) -> RecordPath[O, D]: ...
+    def __get__(self: Attribute[datetime], instance: None, owner: type[O]) -> OrderedPath[O, datetime]: ...
     @overload
-    def __get__(self: Attribute[D | None], instance: None, owner: type[O]) -> RecordPath[O, D]: ...
+    def __get__(self: Attribute[datetime | None], instance: None, owner: type[O]) -> OrderedPath[O, datetime]: ...
     @overload
-    def __get__(self: Attribute[U | None], instance: None, owner: type[O]) -> OrderedPath[O, U]: ...
+    def __get__(self: Attribute[date], instance: None, owner: type[O]) -> OrderedPath[O, date]: ...
     @overload
-    def __get__(self, instance: None, owner: type[O]) -> OrderedPath[O, T]: ...
+    def __get__(self: Attribute[date | None], instance: None, owner: type[O]) -> OrderedPath[O, date]: ...
+    @overload
+    def __get__(self: Attribute[UUID], instance: None, owner: type[O]) -> OrderedPath[O, UUID]: ...
+    @overload
+    def __get__(self: Attribute[UUID | None], instance: None, owner: type[O]) -> OrderedPath[O, UUID]: ...
+    @overload
+    def __get__(self: Attribute[U | None], instance: None, owner: type[O]) -> ValuePath[O, U]: ...
+    @overload
+    def __get__(self, instance: None, owner: type[O]) -> ValuePath[O, T]: ...
     @overload
     def __get__(self, instance: object, owner: type[Any]) -> T: ...
     def __get__(self, instance: object, owner: type[Any]) -> Any:
@@ -121,8 +130,9 @@ class Attribute(Generic[T]):
         raise AttributeError(f"{owner.__name__}.{self.name} was not read: this entity was read in part; get it whole")
 
     if TYPE_CHECKING:
-        # Gives the constructor the plain type. At run time there is none, so that values are plain attributes.
-        def __set__(self, instance: object, value: T) -> None: ...
+        # Gives the constructor the plain type, and refuses every assignment: there is no instance for it. A frozen dataclass
+        # would refuse them too, but mypy then takes inherited fields for plain values. At run time there is none of it.
+        def __set__(self, instance: Never, value: T) -> None: ...
 
 
 @overload

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import Field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeGuard, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast, overload
 
 from surewrite.core import expressions, limits
 from surewrite.core.codecs import INT, Codec, Shape, StoredType
@@ -20,14 +19,6 @@ from surewrite.core.conditions import Change, Condition, Operand, common_owner
 from surewrite.core.expressions import AddTo, Arithmetic, DeleteFrom, Function, FunctionName, IfNotExists, ListAppend, Name, Remove, SetTo, Size, Value
 from surewrite.errors import InvalidRequest
 
-
-class DataclassInstance(Protocol):
-    """What both type checkers take for a dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-
-D = TypeVar("D", bound=DataclassInstance)
 O = TypeVar("O")
 T = TypeVar("T")
 U = TypeVar("U")
@@ -316,15 +307,13 @@ class ListPath(Path[O, list[U] | tuple[U, ...]]):
         return self._size()
 
     @overload
-    def __getitem__(self: ListPath[O, int], index: int) -> NumberPath[O, int]: ...
+    def __getitem__(self: ListPath[O, int], index: int) -> NumberPath[O, int]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: ListPath[O, Decimal], index: int) -> NumberPath[O, Number]: ...
+    def __getitem__(self: ListPath[O, Decimal], index: int) -> NumberPath[O, Number]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: ListPath[O, str], index: int) -> TextPath[O, str]: ...
+    def __getitem__(self: ListPath[O, str], index: int) -> TextPath[O, str]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: ListPath[O, D], index: int) -> RecordPath[O, D]: ...  # type: ignore[overload-overlap]
-    @overload
-    def __getitem__(self, index: int) -> OrderedPath[O, U]: ...
+    def __getitem__(self, index: int) -> ValuePath[O, U]: ...
     def __getitem__(self: ListPath[Any, Any], index: int) -> Path[Any, Any]:
         """The element at an index, from 0; one that is not there is absent in conditions, and ``set`` of it appends."""
         _require_index(self, index)
@@ -355,15 +344,13 @@ class MapPath(Path[O, dict[str, U]]):
     __slots__ = ()
 
     @overload
-    def __getitem__(self: MapPath[O, int], name: str) -> NumberPath[O, int]: ...
+    def __getitem__(self: MapPath[O, int], name: str) -> NumberPath[O, int]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: MapPath[O, Decimal], name: str) -> NumberPath[O, Number]: ...
+    def __getitem__(self: MapPath[O, Decimal], name: str) -> NumberPath[O, Number]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: MapPath[O, str], name: str) -> TextPath[O, str]: ...
+    def __getitem__(self: MapPath[O, str], name: str) -> TextPath[O, str]: ...  # type: ignore[overload-overlap]
     @overload
-    def __getitem__(self: MapPath[O, D], name: str) -> RecordPath[O, D]: ...  # type: ignore[overload-overlap]
-    @overload
-    def __getitem__(self, name: str) -> OrderedPath[O, U]: ...
+    def __getitem__(self, name: str) -> ValuePath[O, U]: ...
     def __getitem__(self: MapPath[Any, Any], name: str) -> Path[Any, Any]:
         """The member of a name. The map must be stored for a change of a member."""
         return self._member(_require_name(self, name), _element(self.codec))
@@ -397,6 +384,12 @@ class RecordPath(Path[O, T]):
 
 
 if TYPE_CHECKING:
+
+    class ValuePath(OrderedPath[O, T]):
+        """A path to a type of which no checker can say how it is stored, such as an enum or a dataclass: it may be ordered or have members."""
+
+        def __getitem__(self, member: str | int) -> MemberPath[O]: ...
+        def size(self) -> PathSize[O]: ...
 
     class MemberPath(NumberPath[O, Any]):
         """A path of which the type checker knows the entity only: every operation passes it, and the ones of its kind exist."""

@@ -117,3 +117,17 @@ assert_type(Versioned.key_of("a").if_version(3), Target[Versioned])
 assert_type(All.partition_of("a"), Partition[All])
 key: Key[All] = All.key_of("a", 1)
 anything: Any = key
+
+
+class Narrow(Entity, discriminator="NARROW", partition_key="{text}", sort_key="{number}"):
+    text: Attribute[str]
+    number: Attribute[int]
+
+
+class Wide(Narrow, discriminator="WIDE"):
+    more: Attribute[str] = sw.attribute(default="")
+
+
+assert_type(Wide.number, NumberPath[Wide, int])
+assert_type(Wide(text="a", number=1).number, int)
+assert_type(Wide.key_of("a", 1), Target[Wide])
