@@ -18,7 +18,17 @@ from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_upd
 from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
-from surewrite.errors import ConnectionFailed, InvalidRequest, OldItemLost, OutcomeUnknown, SurewriteError, Throttled, TransactionConflict
+from surewrite.errors import (
+    ConnectionFailed,
+    InvalidRequest,
+    OldItemLost,
+    OutcomeUnknown,
+    SurewriteError,
+    Throttled,
+    TransactionConflict,
+    UndecodableItem,
+    WrongEntityType,
+)
 
 R = TypeVar("R")
 
@@ -189,10 +199,24 @@ def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
                 key=plan.key,
                 attempts=ending.attempts,
             )
-        return None if ending.item is None else scope.schema.from_item(ending.item)
+        return None if ending.item is None else _read_after(scope, plan, ending.item)
     if ending.item is None or plan.verb in ("create", "put"):
         return None
-    return scope.schema.from_item(ending.item)
+    return _read_after(scope, plan, ending.item)
+
+
+def _read_after(scope: Scope, plan: Plan, item: Item) -> Any:
+    """The item that came with an applied write. That it cannot be read must not be told as if nothing was written."""
+    try:
+        return scope.schema.from_item(item)
+    except (UndecodableItem, WrongEntityType) as error:
+        raise UndecodableItem(
+            f"{plan.entity}: the {plan.verb} was applied, and the item that it answered with cannot be read: {error}",
+            key=plan.key,
+            entity=scope.schema.entity,
+            field=error.field if isinstance(error, UndecodableItem) else None,
+            stored_type=error.stored_type if isinstance(error, UndecodableItem) else None,
+        ) from error
 
 
 def _refused_by_expired(plan: Plan, ending: Ending) -> bool:

@@ -1,0 +1,60 @@
+"""What a write tells of the item that came with its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+import surewrite as sw
+from surewrite import Attribute, Entity
+
+
+class Note(Entity, discriminator="NOTE", partition_key="THING#{id}", sort_key="DATA"):
+    id: Attribute[str]
+
+
+class Task(Entity, discriminator="TASK", partition_key="THING#{id}", sort_key="DATA"):
+    id: Attribute[str]
+    due: Attribute[int]
+    seen: Attribute[int] = sw.attribute(default=0)
+
+
+KEY = Task.key_of("a")
+STORED_KEY = {"pk": {"S": "THING#a"}, "sk": {"S": "DATA"}}
+
+
+@pytest.fixture
+def db() -> sw.Database:
+    db = sw.connect("memory:")
+    db.table("things").create_table(Task)
+    return db
+
+
+def store_without_due(db: sw.Database) -> None:
+    db.execute("PutItem", {"TableName": "things", "Item": STORED_KEY})
+
+
+def stored(db: sw.Database) -> dict[str, dict[str, str]]:
+    return dict(db.execute("GetItem", {"TableName": "things", "Key": STORED_KEY}).get("Item", {}))
+
+
+def test_a_put_over_an_item_of_another_type_is_not_told_as_refused(db: sw.Database) -> None:
+    db.table("things").of(Note).put(Note(id="a"))
+    with pytest.raises(sw.UndecodableItem, match="the put was applied") as raised:
+        db.table("things").of(Task).put(Task(id="a", due=1), returning="old")
+    assert not isinstance(raised.value, sw.WriteRefused)
+    assert stored(db)["_type"] == {"S": "TASK"}
+
+
+def test_an_update_that_left_an_item_which_cannot_be_read_says_that_it_was_applied(db: sw.Database) -> None:
+    store_without_due(db)
+    with pytest.raises(sw.UndecodableItem, match="the update was applied") as raised:
+        db.table("things").of(Task).update(KEY, Task.seen.add(1))
+    assert (raised.value.entity, raised.value.field) == (Task, "due")
+    assert stored(db)["seen"] == {"N": "1"}
+
+
+def test_a_delete_of_an_item_that_cannot_be_read_says_that_it_was_applied(db: sw.Database) -> None:
+    store_without_due(db)
+    with pytest.raises(sw.UndecodableItem, match="the delete was applied"):
+        db.table("things").of(Task).delete(KEY)
+    assert stored(db) == {}
