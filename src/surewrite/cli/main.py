@@ -48,7 +48,9 @@ class Command:
         return cast("CommandModule", importlib.import_module(self.module))
 
 
-COMMANDS: tuple[Command, ...] = ()
+COMMANDS: tuple[Command, ...] = (
+    Command("race", "surewrite.cli.race", "write from several processes that lose answers and die, with a plain client and with Surewrite"),
+)
 
 
 def version_text() -> str:

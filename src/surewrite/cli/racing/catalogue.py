@@ -1,0 +1,18 @@
+"""Belongs here: the list of scenarios. Must not be here: running them."""
+
+from __future__ import annotations
+
+from surewrite.cli.racing.appends import Appends
+from surewrite.cli.racing.counter import ExactCounter
+from surewrite.cli.racing.deposits import Deposits
+from surewrite.cli.racing.events import OrderedEvents
+from surewrite.cli.racing.registration import Registration
+from surewrite.cli.racing.scenario import Scenario
+from surewrite.cli.racing.stock import StockNotBelowZero
+from surewrite.cli.racing.transfers import Transfers
+
+SCENARIOS: tuple[Scenario, ...] = (Deposits(), StockNotBelowZero(), Transfers(), Registration(), ExactCounter(), Appends(), OrderedEvents())
+
+
+def scenario_named(name: str) -> Scenario:
+    return next(scenario for scenario in SCENARIOS if scenario.name == name)

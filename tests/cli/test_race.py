@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from surewrite.cli.main import main
+from surewrite.cli.racing.catalogue import SCENARIOS
+from surewrite.cli.racing.events import chosen, deliveries, lines
+from surewrite.cli.racing.runner import Verdict
+from surewrite.cli.racing.scenario import Measured, RacePlan, difference_in_words
+
+pytestmark = pytest.mark.real_time
+
+NAMES = [scenario.name for scenario in SCENARIOS]
+
+
+def race(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["race", "--json", *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_surewrite_result_is_right_and_most_naive_ones_are_wrong_in_memory(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = race(capsys, "--backend", "memory:", "--rounds", "12", "--loss", "0.1", "--seed", str(seed))
+    assert code == 0
+    assert [row["name"] for row in result["scenarios"]] == NAMES
+    assert all(row["right"] and row["surewrite"] == row["expected"] for row in result["scenarios"])
+    assert sum(row["naive_right"] for row in result["scenarios"]) < len(NAMES) / 2
+
+
+def test_every_surewrite_result_is_right_with_processes_on_a_file(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--backend", f"file:{tmp_path / 'race.db'}", "--writers", "3", "--rounds", "6", "--seed", "3"]
+    for name in ("deposits", "transfers", "counter"):
+        words += ["--scenario", name]
+    code, result = race(capsys, *words)
+    assert code == 0
+    assert [row["name"] for row in result["scenarios"]] == ["deposits", "transfers", "counter"]
+    assert all(row["right"] for row in result["scenarios"])
+
+
+def test_the_table_names_what_the_naive_writers_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["race", "--backend", "memory:", "--scenario", "counter", "--rounds", "30", "--loss", "0.3", "--seed", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "an exact counter" in shown
+    assert "count(s) doubled" in shown
+    assert "Surewrite 1 of 1" in shown
+
+
+@pytest.mark.parametrize("words", [["--writers", "0"], ["--rounds", "0"], ["--loss", "0.9"]])
+def test_a_race_that_makes_no_sense_is_refused_before_it_starts(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["race", "--backend", "memory:", *words]) == 1
+    assert words[0] in capsys.readouterr().err
+
+
+def test_a_result_is_right_only_if_the_figure_and_all_beside_it_are() -> None:
+    scenario = SCENARIOS[0]
+    assert Verdict(scenario, 5, Measured(5), Measured(5)).right
+    assert not Verdict(scenario, 5, Measured(5), Measured(4)).right
+    assert not Verdict(scenario, 5, Measured(5), Measured(5, "torn", consistent=False)).right
+
+
+def test_a_difference_is_told_as_lost_or_doubled() -> None:
+    assert difference_in_words(5, 5, "deposit(s)") == ""
+    assert difference_in_words(5, 3, "deposit(s)") == "2 deposit(s) lost"
+    assert difference_in_words(5, 7, "deposit(s)") == "2 deposit(s) doubled"
+
+
+def test_the_events_are_the_real_ones_and_each_is_delivered_one_to_three_times() -> None:
+    assert len(lines()) == 1659
+    assert len({line["id"] for line in lines()}) == 1517
+    plan = RacePlan(writers=4, rounds=200, seed=7)
+    assert len(chosen(plan)) == 1659
+    delivered = deliveries(plan)
+    counts = [delivered.count(line) for line in chosen(plan)[:200]]
+    assert min(counts) == 1
+    assert max(counts) == 3
+    assert delivered != sorted(delivered, key=lambda line: line["updated"])
