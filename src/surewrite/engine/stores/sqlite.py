@@ -163,15 +163,14 @@ class SqliteStore:
             self._make(connection)
         version = _pragma(connection, "user_version")
         if version != FILE_VERSION:
-            raise StoreUnusable(
-                f"{self._path} has version {version} of the format, and this program reads version {FILE_VERSION}; use the program that made it"
-            )
+            raise StoreUnusable(f"{self._path} has format {version}, and this program reads format {FILE_VERSION}; open it with the release that made it")
         if _pragma(connection, "page_count") * _pragma(connection, "page_size") <= _CHECKED_BYTES:
             check_whole(connection, self._path)
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise unwritable(self._path, "its file system has no write-ahead log")
-        # A file that may only be read is refused now and not at the first write.
+        # A file that may only be read is refused now and not at the first write; the lock alone does not tell.
         connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA user_version = {FILE_VERSION}")
         connection.execute("ROLLBACK")
 
     def _make(self, connection: sqlite3.Connection) -> None:

@@ -48,7 +48,7 @@ def damaged(path: Path, detail: str) -> StoreUnusable:
 
 def foreign(path: Path) -> StoreUnusable:
     """The error of a file that another program made."""
-    return StoreUnusable(f"{path} was not made by this engine and was left as it is; give the path of another file")
+    return StoreUnusable(f"{path} was not made by this engine and was left as it was; give the path of another file")
 
 
 def unwritable(path: Path, detail: str) -> StoreUnusable:

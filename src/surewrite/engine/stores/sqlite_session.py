@@ -65,7 +65,8 @@ class SqliteSession:
                     connection.execute("COMMIT")
                 for act in self._acts:
                     act()
-            else:
+            elif connection.in_transaction:
+                # SQLite itself ends the transaction of some errors, such as a full disk.
                 with translated(self._path):
                     connection.execute("ROLLBACK")
             usable = not (isinstance(error, sqlite3.Error) or connection.in_transaction)
