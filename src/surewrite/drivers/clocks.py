@@ -30,9 +30,12 @@ def id_from_the_system() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Randomness: ``number`` in [0, 1) spreads retries, ``new_id`` names writes and must never repeat."""
+    """Randomness: ``number`` in [0, 1) spreads retries, ``new_id`` names writes and must never repeat.
 
-    number: Callable[[], float] = random.random
+    Neither touches the global generator, whose state belongs to the program.
+    """
+
+    number: Callable[[], float] = random.SystemRandom().random
     new_id: Callable[[], str] = id_from_the_system
 
 
