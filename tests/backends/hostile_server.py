@@ -129,8 +129,8 @@ class HostileServer:
     """
 
     scripts: list[Script]
-    tls: ssl.SSLContext | None = None
-    listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
+    tls: ssl.SSLContext | None
+    listener: socket.socket
     received: list[Received] = field(default_factory=list)
     ended: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     stop: threading.Event = field(default_factory=threading.Event)
@@ -187,9 +187,9 @@ class HostileServer:
 
 
 @contextlib.contextmanager
-def hostile_server(*scripts: Script, tls: ssl.SSLContext | None = None) -> Iterator[HostileServer]:
+def hostile_server(*scripts: Script, tls: ssl.SSLContext | None = None, listener: socket.socket | None = None) -> Iterator[HostileServer]:
     """A running server, closed at the end with all its connections."""
-    server = HostileServer(list(scripts), tls)
+    server = HostileServer(list(scripts), tls, listener or socket.create_server(("127.0.0.1", 0)))
     server.start(server.accept)
     try:
         yield server

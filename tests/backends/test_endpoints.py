@@ -219,6 +219,15 @@ class TestProfiles:
     def test_a_profile_may_ignore_its_address(self, empty_home, monkeypatch):
         assert self.find(empty_home, monkeypatch, AWS_PROFILE="ignoring").host == "dynamodb.eu-west-3.amazonaws.com"
 
+    @pytest.mark.parametrize("setting", ["use_fips_endpoint", "use_dualstack_endpoint"])
+    def test_a_profiles_kind_of_address_that_cannot_be_made_is_refused(self, empty_home, setting):
+        (empty_home / "config").write_text(f"[default]\nregion = eu-west-1\n{setting} = true\n")
+        with pytest.raises(InvalidRequest, match=setting):
+            find_endpoint()
+        boto3 = pytest.importorskip("boto3")
+        with pytest.raises(InvalidRequest, match=setting):
+            session_endpoint(boto3.Session(), {})
+
     def test_a_profile_that_does_not_exist_is_told(self, empty_home, monkeypatch):
         with pytest.raises(InvalidRequest, match="nobody"):
             self.find(empty_home, monkeypatch, AWS_PROFILE="nobody")

@@ -20,6 +20,7 @@ from tests.backends.hostile_server import DATE, Peer, echo, hostile_server, repl
 
 from surewrite.backends import http_attempts, wire_asynchronous, wire_blocking
 from surewrite.backends.connections import IDLE_SECONDS_MAX
+from surewrite.backends.credentials import RefreshedCredentials
 from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.errors import InvalidRequest
@@ -52,6 +53,16 @@ class TestAnswers:
             one = client(server.url)
             assert [one.put(f"t{number}") for number in range(5)] == [told(f"t{number}") for number in range(5)]
             assert server.connections == 1
+
+    def test_an_endless_limit_and_an_address_of_version_six(self, client):
+        try:
+            listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+        except OSError:
+            pytest.skip("this machine has no IPv6")
+        with hostile_server(listener=listener) as server:
+            one = client(f"http://[::1]:{server.port}")
+            assert one.put(timeout=float("inf")) == told("shop")
+            assert server.received[0].header("host") == f"[::1]:{server.port}"
 
     def test_an_error_of_the_service_leaves_the_connection_open(self, client):
         def script(peer: Peer) -> None:
@@ -393,6 +404,12 @@ class TestNotSent:
                 thread.join(SLACK_SECONDS)
         gc.collect()
         assert caplog.records == []
+
+    def test_no_keys_at_all_is_an_error_to_fix(self, client):
+        with hostile_server() as server:
+            with pytest.raises(InvalidRequest, match="AWS_ACCESS_KEY_ID"):
+                client(server.url, credentials=RefreshedCredentials(lambda: None)).put()
+            assert server.connections == 0
 
     def test_keys_that_take_too_long(self, client):
         release = threading.Event()

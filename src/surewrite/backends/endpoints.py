@@ -196,7 +196,7 @@ def _chosen(url: str | None, region: str | None, environ: Mapping[str, str]) -> 
         return endpoint_at(url, region=region, environ=environ)
     for name in ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT"):
         if _is_true(environ.get(name)):
-            raise InvalidRequest(f"{name} is not supported: name the address itself in AWS_ENDPOINT_URL_DYNAMODB")
+            raise _kind_of_address(name)
     if region is None:
         raise InvalidRequest("no region: set AWS_REGION, or name an endpoint, for instance http://127.0.0.1:8000")
     suffix = next((suffix for beginning, suffix in _SUFFIXES.items() if _checked_region(region).startswith(beginning)), _AWS_SUFFIX)
@@ -224,7 +224,11 @@ def _read_profile(session: Any) -> _Profile:
     if _is_true(settings.get("ignore_configured_endpoint_urls")) or _is_true(os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")):
         return _Profile(region)
     services: Mapping[str, Any] = session.full_config.get("services", {}).get(settings.get("services"), {})
-    return _Profile(region, services.get("dynamodb", {}).get("endpoint_url") or settings.get("endpoint_url"))
+    url = services.get("dynamodb", {}).get("endpoint_url") or settings.get("endpoint_url")
+    for name in ("use_fips_endpoint", "use_dualstack_endpoint"):
+        if url is None and _is_true(settings.get(name)):
+            raise _kind_of_address(f"{name} of the profile")
+    return _Profile(region, url)
 
 
 def _configuration_file(environ: Mapping[str, str]) -> Path:
@@ -257,6 +261,10 @@ def _checked_region(region: str) -> str:
 
 def _is_true(text: object) -> bool:
     return isinstance(text, str) and text.lower() == "true"
+
+
+def _kind_of_address(setting: str) -> InvalidRequest:
+    return InvalidRequest(f"{setting} is not supported: name the address itself in AWS_ENDPOINT_URL_DYNAMODB")
 
 
 def _bad(url: str, why: str) -> InvalidRequest:

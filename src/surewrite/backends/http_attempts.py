@@ -31,6 +31,9 @@ CONNECT_SECONDS = 2.0
 IDLE_CONNECTIONS_MAX = 32
 """How many connections rest in the pool. More may be in use; what comes back beyond the bound is closed."""
 
+ATTEMPT_SECONDS_MAX = 86_400.0
+"""A longer limit, or none, counts as a day: the system calls that wait take no infinity."""
+
 
 @dataclass(slots=True)
 class SocketWait:
@@ -92,7 +95,7 @@ class HttpAttempts:
         if self.idle.closed:
             raise InvalidRequest("this connection to the service was closed")
         body = self.requests.body(request)
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + min(timeout, ATTEMPT_SECONDS_MAX)
         try:
             credentials = self._credentials.current() or (yield from self._fetched(deadline))
             connection = self.idle.take(time.monotonic()) or (yield from self._connected(deadline))
