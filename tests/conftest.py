@@ -41,9 +41,9 @@ def _guarded_sleep(seconds: float) -> None:
     _sleep_for_real(seconds)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # Before the package is imported, so that a default argument that captures time.sleep captures the guard.
-    time.sleep = _guarded_sleep
+# Here and not in a hook: the conftest of a folder may import the package before any hook is called, and a default
+# argument that captures time.sleep has to capture the guard.
+time.sleep = _guarded_sleep
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
