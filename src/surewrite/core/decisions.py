@@ -138,7 +138,13 @@ TABLES: dict[Guard, dict[AnswerClass, Row]] = {
     },
     Guard.IDEMPOTENT: _COMMON,
     Guard.IDEMPOTENT_DELETE: _COMMON | {_A.ABSENT: (_D.REFUSED, _D.GONE)},
-    Guard.NOT_IDEMPOTENT: _COMMON | {_A.NO_ANSWER: (_D.UNKNOWN, _D.UNKNOWN)},
+    Guard.NOT_IDEMPOTENT: _COMMON
+    | {
+        _A.BUSY: (_D.RESEND, _D.UNKNOWN),
+        _A.NOT_SENT: (_D.RESEND, _D.UNKNOWN),
+        _A.NO_ANSWER: (_D.UNKNOWN, _D.UNKNOWN),
+        _A.IN_PROGRESS: (_D.RESEND, _D.UNKNOWN),
+    },
 }
 """One column per guard. `UNKNOWN` and `SUPERSEDED` never stand in a first place: without doubt every word can be shown,
 but for the write that must not be sent again, whose first missing answer is the doubt."""
@@ -151,10 +157,11 @@ AT_THE_DEADLINE: dict[Decision, Row] = {
 
 
 def decide(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:
-    """The table, looked up. ``raise_in_doubt`` makes the first missing answer final: the caller prefers unknown to "maybe twice"."""
-    if raise_in_doubt and answer is AnswerClass.NO_ANSWER:
+    """The table, looked up. ``raise_in_doubt`` never sends again in doubt: the caller prefers unknown to "maybe twice"."""
+    decision = TABLES[guard][answer][in_doubt]
+    if raise_in_doubt and decision is Decision.RESEND and (in_doubt or brings_doubt(answer)):
         return Decision.UNKNOWN
-    return TABLES[guard][answer][in_doubt]
+    return decision
 
 
 def decide_at_deadline(pending: Decision, in_doubt: bool) -> Decision:
