@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.harness import NOON, Clock, create_table, number, text
 
 from surewrite.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend, open_embedded
 from surewrite.core.answers import NoAnswer, NotSent, Reason, Rejection, Success
@@ -16,7 +17,6 @@ from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.sqlite import SqliteStore
 from surewrite.engine.stores.store import StoreError, StoreUnusable
 from surewrite.errors import InvalidRequest
-from tests.engine.harness import NOON, Clock, create_table, number, text
 
 A = {"pk": text("a")}
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.engine.harness import Caller, Clock, create_table
 
 from surewrite.engine.service import Service
 from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.sqlite import SqliteStore
 from surewrite.engine.stores.store import Store
-from tests.engine.harness import Caller, Clock, create_table
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, Clock, create_table, index, number, text
 
 from surewrite.engine.service import Service
-from tests.engine.harness import Caller, Clock, create_table, index, number, text
 
 A, B = ({"pk": text(name)} for name in "ab")
 
@@ -28,7 +28,9 @@ def test_capacity_is_told_only_where_asked(shop: Caller) -> None:
     }
 
 
-@pytest.mark.parametrize(("size", "consistent", "expected"), [(4096, True, 1), (4097, True, 2), (4096, False, 0.5), (4097, False, 1), (0, True, 1), (0, False, 0.5)])
+@pytest.mark.parametrize(
+    ("size", "consistent", "expected"), [(4096, True, 1), (4097, True, 2), (4096, False, 0.5), (4097, False, 1), (0, True, 1), (0, False, 0.5)]
+)
 def test_reads_are_charged_by_4_kilobytes(shop: Caller, size: int, consistent: bool, expected: float) -> None:
     if size:
         shop.put(**A, **filler(size))

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, number, text
 
 from surewrite.engine.faults import CancellationReason, ServiceError
 from surewrite.engine.transactions import HeldTransaction
-from tests.engine.harness import Caller, number, text
 
 A, B, C = ({"pk": text(name)} for name in "abc")
 NONE = CancellationReason("None")

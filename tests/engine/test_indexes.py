@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from surewrite.engine.service import Service
 from tests.engine.harness import Caller, Clock, create_table, index, number, text
 from tests.engine.test_queries import pages
+
+from surewrite.engine.service import Service
 
 A, B, C = ({"pk": text(name), "sk": number(1)} for name in "abc")
 INVALID = "One or more parameter values were invalid: "
@@ -34,9 +34,9 @@ def indexed(service: Service, clock: Clock) -> Caller:
 
 
 def by_g(indexed: Caller, name: str, **members: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = indexed(
-        "Query", IndexName=name, KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, **members
-    )["Items"]
+    found: list[dict[str, Any]] = indexed("Query", IndexName=name, KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, **members)[
+        "Items"
+    ]
     return found
 
 
@@ -82,9 +82,7 @@ def test_items_with_equal_index_keys_stay_apart(indexed: Caller) -> None:
     assert len(by_g(indexed, "all")) == 3
     found = [
         item["pk"]["S"]
-        for page in pages(
-            indexed, "Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, Limit=1
-        )
+        for page in pages(indexed, "Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, Limit=1)
         for item in page["Items"]
     ]
     assert sorted(found) == ["a", "b", "c"]
@@ -94,9 +92,7 @@ def test_the_last_evaluated_key_holds_the_keys_of_table_and_index(indexed: Calle
     indexed.put(**A, g=text("g"), h=number(1), x=text("x"))
     page = indexed("Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, Limit=1)
     assert page["LastEvaluatedKey"] == {**A, "g": text("g"), "h": number(1)}
-    message = indexed.invalid(
-        "Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, ExclusiveStartKey=A
-    )
+    message = indexed.invalid("Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, ExclusiveStartKey=A)
     assert message == "The provided starting key is invalid: The provided key element does not match the schema"
 
 
@@ -109,9 +105,7 @@ def test_conditions_on_the_sort_key_of_an_index(indexed: Caller, condition: str,
     for at in (3, 1, 2):
         indexed.put(pk=text(str(at)), sk=number(1), g=text("g"), h=number(at))
     values = {":g": text("g"), ":h": number(2)} | ({":i": number(3)} if ":i" in condition else {})
-    found = indexed(
-        "Query", IndexName="all", KeyConditionExpression=f"g = :g AND {condition}", ExpressionAttributeValues=values, ScanIndexForward=forward
-    )
+    found = indexed("Query", IndexName="all", KeyConditionExpression=f"g = :g AND {condition}", ExpressionAttributeValues=values, ScanIndexForward=forward)
     assert [int(item["h"]["N"]) for item in found["Items"]] == (expected if forward else expected[::-1])
 
 
@@ -136,9 +130,7 @@ def test_begins_with_on_the_sort_key_of_an_index(service: Service, clock: Clock)
 
 def test_a_global_index_is_never_read_consistently(indexed: Caller) -> None:
     for operation, members in (("Query", {"KeyConditionExpression": "g = :g", "ExpressionAttributeValues": {":g": text("g")}}), ("Scan", {})):
-        assert indexed.invalid(operation, IndexName="all", ConsistentRead=True, **members) == (
-            "Consistent reads are not supported on global secondary indexes"
-        )
+        assert indexed.invalid(operation, IndexName="all", ConsistentRead=True, **members) == ("Consistent reads are not supported on global secondary indexes")
 
 
 def test_all_attributes_of_a_global_index_that_lacks_some_are_refused(indexed: Caller) -> None:
@@ -180,8 +172,10 @@ def test_a_local_index_fetches_what_it_does_not_hold(indexed: Caller) -> None:
         ({"NULL": True}, INVALID + "Type mismatch for Index Key g Expected: S Actual: NULL IndexName: all"),
         (
             text(""),
-            "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
-            "The AttributeValue for a key attribute cannot contain an empty string value. IndexName: all, IndexKey: g",
+            (
+                "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
+                "The AttributeValue for a key attribute cannot contain an empty string value. IndexName: all, IndexKey: g"
+            ),
         ),
         (text("x" * 2049), INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes"),
     ],
@@ -201,8 +195,10 @@ def test_an_item_that_an_index_cannot_hold_is_not_put(indexed: Caller, value: di
         (
             "SET g = :v",
             text(""),
-            "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not "
-            "supported. The AttributeValue for a key attribute cannot contain an empty string value.",
+            (
+                "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not "
+                "supported. The AttributeValue for a key attribute cannot contain an empty string value."
+            ),
         ),
         ("SET g = :v", text("x" * 2049), "The update expression attempted to update the secondary index key beyond allowed size limits"),
         (

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.engine.harness import Caller, number, text
 
 ALICE = {"pk": text("alice")}

@@ -5,10 +5,10 @@ import threading
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, Clock, number, text
 
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.service import OPERATIONS, Service
-from tests.engine.harness import Caller, Clock, number, text
 
 ALICE = {"pk": text("alice")}
 

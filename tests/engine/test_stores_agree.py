@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.engine.harness import Clock, create_table, index
 
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.service import Service
 from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.sqlite import SqliteStore
-from tests.engine.harness import Clock, create_table, index
 
 PARTITIONS = st.sampled_from(["a", "b", "b\x00", "é"])
 NUMBERS = st.sampled_from(["-1", "0", "1", "1.0", "2.5", "1e3"])

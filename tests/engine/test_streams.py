@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, Clock, create_table, index, number, text
 
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.service import Service
-from tests.engine.harness import Caller, Clock, create_table, index, number, text
 
 A, B, C = ({"pk": text(name)} for name in "abc")
 BOTH = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -153,7 +153,9 @@ def test_without_time_to_live_nothing_is_swept(shop: Caller) -> None:
 def test_the_sweep_leaves_items_of_a_held_transaction(shop: Caller, clock: Clock) -> None:
     expiring(shop)
     shop.put(**A, ttl=number(int(clock.now) - 1))
-    held = shop.service.hold_transaction({"TransactItems": [shop.action("Update", Key=A, UpdateExpression="REMOVE #t", ExpressionAttributeNames={"#t": "ttl"})]})
+    held = shop.service.hold_transaction(
+        {"TransactItems": [shop.action("Update", Key=A, UpdateExpression="REMOVE #t", ExpressionAttributeNames={"#t": "ttl"})]}
+    )
     assert shop.service.sweep_expired() == 0
     held.commit()
     assert shop.item(**A) == A

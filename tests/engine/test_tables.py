@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import NOON, Caller, Clock, create_table, index, key_schema, text
 
 from surewrite.engine.service import Service
-from tests.engine.harness import NOON, Caller, Clock, create_table, index, key_schema, text
 
 
 def creation(**members: Any) -> dict[str, Any]:
@@ -91,13 +91,17 @@ INVALID = "One or more parameter values were invalid: "
         ),
         (
             {"KeySchema": [{"AttributeName": "pk", "KeyType": "INVALID"}]},
-            "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy constraint: "
-            "Member must satisfy enum value set: [HASH, RANGE]",
+            (
+                "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy constraint: "
+                "Member must satisfy enum value set: [HASH, RANGE]"
+            ),
         ),
         (
             {"AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "SS"}]},
-            "1 validation error detected: Value 'SS' at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: "
-            "Member must satisfy enum value set: [B, N, S]",
+            (
+                "1 validation error detected: Value 'SS' at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: "
+                "Member must satisfy enum value set: [B, N, S]"
+            ),
         ),
         (
             {"KeySchema": key_schema("a"), "AttributeDefinitions": [{"AttributeName": "b", "AttributeType": "S"}]},
@@ -130,8 +134,10 @@ INVALID = "One or more parameter values were invalid: "
         ({"StreamSpecification": {"StreamEnabled": True}}, INVALID + "StreamViewType must be specified exactly when StreamEnabled is true"),
         (
             {"BillingMode": "PROVISIONED", "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
-            "1 validation error detected: Value '0' at 'provisionedThroughput.readCapacityUnits' failed to satisfy constraint: "
-            "Member must have value greater than or equal to 1",
+            (
+                "1 validation error detected: Value '0' at 'provisionedThroughput.readCapacityUnits' failed to satisfy constraint: "
+                "Member must have value greater than or equal to 1"
+            ),
         ),
     ],
 )

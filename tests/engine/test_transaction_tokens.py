@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, Clock, create_table, number, text
 
 from surewrite.engine.service import Service, ServiceSettings
 from surewrite.engine.stores.store import Store
-from tests.engine.harness import Caller, Clock, create_table, number, text
 
 A, B = ({"pk": text(name)} for name in "ab")
 

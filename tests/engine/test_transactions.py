@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.engine.harness import Caller, create_table, number, text
 
 from surewrite.engine.faults import CancellationReason, ServiceError
-from tests.engine.harness import Caller, create_table, number, text
 
 A, B, C = ({"pk": text(name)} for name in "abc")
 NONE = CancellationReason("None")

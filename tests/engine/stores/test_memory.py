@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.harness import number
 
 from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.store import SLOTS, Position, TokenRecord, slot_of
-from tests.engine.harness import number
 
 A = {"n": number(1)}
 B = {"n": number(2)}
@@ -18,17 +18,8 @@ def everything(store: MemoryStore) -> list[object]:
         return [rows, session.table_names(), session.definition("made"), session.token("t"), session.size("space")]
 
 
-def test_a_block_that_raises_takes_all_its_changes_back() -> None:
-    store = MemoryStore()
+def _change_all_and_fail(store: MemoryStore, called: list[bool]) -> None:
     with store.session(write=True) as session:
-        session.put("space", b"p", b"s", A)
-        session.put("space", b"q", b"s", A)
-        session.put_definition("made", "text")
-        session.put_token("t", TokenRecord("digest", 1.0))
-        session.put("other", b"p", b"s", A)
-    before = everything(store)
-    called: list[bool] = []
-    with pytest.raises(RuntimeError, match="by the test"), store.session(write=True) as session:
         session.put("space", b"p", b"s", B)
         session.put("space", b"p", b"t", B)
         session.put("space", b"new", b"t", B)
@@ -41,6 +32,20 @@ def test_a_block_that_raises_takes_all_its_changes_back() -> None:
         session.drop_space("other")
         session.after_commit(lambda: called.append(True))
         raise RuntimeError("by the test")
+
+
+def test_a_block_that_raises_takes_all_its_changes_back() -> None:
+    store = MemoryStore()
+    with store.session(write=True) as session:
+        session.put("space", b"p", b"s", A)
+        session.put("space", b"q", b"s", A)
+        session.put_definition("made", "text")
+        session.put_token("t", TokenRecord("digest", 1.0))
+        session.put("other", b"p", b"s", A)
+    before = everything(store)
+    called: list[bool] = []
+    with pytest.raises(RuntimeError, match="by the test"):
+        _change_all_and_fail(store, called)
     assert everything(store) == before
     assert called == []
     with store.session(write=False) as session:
