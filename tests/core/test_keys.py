@@ -190,7 +190,7 @@ anything: Any = Tally
         (lambda: anything.key_of("x", "2026-11-29"), "Tally.day takes date, not str"),
         (lambda: anything.key_of(None, DAY), "Tally.name takes str, not None"),
         (lambda: anything.key_of("", DAY), "must not be empty"),
-        (lambda: anything.partition_of(), "needs 'name'"),
+        (anything.partition_of, "needs 'name'"),
         (lambda: anything.partition_of("x", DAY), "takes 1 values, not 2"),
         (lambda: Account.key_of(1, 2, 3), "takes 1 values, not 3"),
         (lambda: Account.key_of(1), "Account.id takes str, not int"),
