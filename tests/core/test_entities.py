@@ -509,7 +509,7 @@ class Late:
 
 class Never(Entity, discriminator="NEVER", partition_key="{id}"):
     id: Attribute[str]
-    what: Attribute[Nowhere]  # type: ignore[name-defined]
+    what: Attribute[Nowhere]  # type: ignore[name-defined]  # noqa: F821 - the case
 
 
 def test_a_type_that_is_defined_later_is_found_at_first_use() -> None:
