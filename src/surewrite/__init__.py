@@ -16,7 +16,7 @@ from surewrite.core.effects import Operation
 from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, version
 from surewrite.core.keys import Key, Partition, Target, VersionedKey
 from surewrite.core.observation import Observation
-from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Outcome, RefusalReason, Refused
+from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Outcome, Refusal, RefusalReason, Refused
 from surewrite.core.retries import Attempt, ConflictKind
 from surewrite.drivers.clocks import Chance, Clock
 from surewrite.errors import (
@@ -101,6 +101,7 @@ __all__ = [
     "Outcome",
     "OutcomeUnknown",
     "Partition",
+    "Refusal",
     "RefusalReason",
     "Refused",
     "Retry",

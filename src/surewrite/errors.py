@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from surewrite.core.answers import Reason
     from surewrite.core.effects import Operation
-    from surewrite.core.outcomes import Marker, Refused
+    from surewrite.core.outcomes import Marker, Refusal
 
 T = TypeVar("T")
 
@@ -45,6 +45,7 @@ class SurewriteError(Exception):
         self.key = key
         self.attempts = attempts
 
+
 class InvalidRequest(SurewriteError, ValueError):
     """The call is wrong: nothing was sent, or the service refused it as malformed, and nothing was written. Fix the call.
 
@@ -55,8 +56,10 @@ class InvalidRequest(SurewriteError, ValueError):
         super().__init__(message, key=key, attempts=attempts)
         self.code = code
 
+
 class DefinitionError(SurewriteError, TypeError):
     """An entity or a codec is declared in a way that cannot work. The text says what to write instead."""
+
 
 class UndecodableItem(SurewriteError, ValueError):
     """A stored item does not fit the entity that it is read as; reading changed nothing.
@@ -71,6 +74,7 @@ class UndecodableItem(SurewriteError, ValueError):
         self.field = field
         self.stored_type = stored_type
 
+
 class WriteRefused(SurewriteError):
     """The write did not take effect, and no attempt of it can any more.
 
@@ -83,17 +87,22 @@ class WriteRefused(SurewriteError):
         self.item = item
         self.own_earlier_write = own_earlier_write
 
+
 class ConditionFailed(WriteRefused):
     """A condition that the caller gave did not hold. It is an answer: asking again gives the same one until the item changes."""
+
 
 class AlreadyExists(WriteRefused):
     """Create, or a put of a new entity, and an item is stored under the key."""
 
+
 class ItemNotFound(WriteRefused, LookupError):
     """No item is stored under the key, or it has expired."""
 
+
 class VersionConflict(WriteRefused):
     """Another writer changed the item since it was read. Read again, decide again, write again."""
+
 
 class WrongEntityType(WriteRefused):
     """The item stored under the key is of another type. ``stored_type`` is the discriminator that it carries."""
@@ -102,8 +111,10 @@ class WrongEntityType(WriteRefused):
         super().__init__(message, key=key, attempts=attempts, item=item)
         self.stored_type = stored_type
 
+
 class TransactionConflict(WriteRefused):
     """A running transaction held the item until the deadline. Nothing was written; trying again is safe."""
+
 
 class TransactionCanceled(WriteRefused):
     """The transaction was cancelled, nothing of it was written. Ask it about the markers of its actions."""
@@ -113,12 +124,12 @@ class TransactionCanceled(WriteRefused):
         self._refusals = refusals or {}
         self._reasons = reasons or {}
 
-    def refusal_of(self, marker: Marker[T]) -> Refused[T] | None:
+    def refusal_of(self, marker: Marker[T]) -> Refusal[T] | None:
         """The refusal of that action, with the item that refused it; ``None`` if that action did not fail by its condition."""
-        found: Refused[T] | None = self._refusals.get(marker)
+        found: Refusal[T] | None = self._refusals.get(marker)
         return found
 
-    def refusals(self) -> tuple[Refused[Any], ...]:
+    def refusals(self) -> tuple[Refusal[Any], ...]:
         """All refusals, in the order of the actions."""
         return tuple(self._refusals.values())
 
@@ -127,8 +138,10 @@ class TransactionCanceled(WriteRefused):
         found: Reason | None = self._reasons.get(marker)
         return found
 
+
 class Throttled(SurewriteError):
     """The service throttled the call until its deadline. Nothing was written: slow down, then try again."""
+
 
 class OutcomeUnknown(SurewriteError):
     """The write may have taken effect, now or up to five minutes after it was sent, and nothing proves either.
@@ -157,8 +170,10 @@ class OutcomeUnknown(SurewriteError):
         settlement: Operation[Any] = self._settlement
         return settlement
 
+
 class ConnectionFailed(SurewriteError):
     """No answer to a read, or a write of which nothing was sent. Nothing was written; trying again is safe."""
+
 
 class OldItemLost(SurewriteError):
     """The write was applied, but the old item that ``returning="old"`` asks for was in an answer that never came."""

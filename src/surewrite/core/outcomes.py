@@ -74,8 +74,8 @@ class Applied(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused(Generic[E]):
-    """The write did not take effect, and no attempt of it can any more.
+class Refusal(Generic[E]):
+    """Why a write, or one action of a transaction, was refused. It is true, so that ``if refusal := result.refusal_of(marker)`` asks whether there is one.
 
     ``item`` is the stored entity that refused it: ``None`` where none is stored, or only an expired one, or one of another type.
     """
@@ -87,13 +87,6 @@ class Refused(Generic[E]):
     attempts: int = 1
     own_earlier_write: bool = False
     stored_type: str | None = None
-
-    @property
-    def applied(self) -> Literal[False]:
-        return False
-
-    def __bool__(self) -> Literal[False]:
-        return False
 
     @property
     def existing(self) -> E:
@@ -115,7 +108,24 @@ class Refused(Generic[E]):
         return _ERRORS[self.reason](message, key=self.key, attempts=self.attempts, item=self.item, own_earlier_write=self.own_earlier_write)
 
 
+@dataclass(frozen=True, slots=True)
+class Refused(Refusal[E]):
+    """The write did not take effect, and no attempt of it can any more. As an outcome it is false."""
+
+    @property
+    def applied(self) -> Literal[False]:
+        return False
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
 Outcome = Applied[E] | Refused[E]
+
+
+def refused_for(refusal: Refusal[E]) -> Refused[E]:
+    """The outcome of a write that has this refusal."""
+    return Refused(refusal.reason, refusal.entity, refusal.item, refusal.key, refusal.attempts, refusal.own_earlier_write, refusal.stored_type)
 
 
 class Marker(Generic[E]):
@@ -165,7 +175,7 @@ class Canceled:
 
     __slots__ = ("_reasons", "_refusals", "attempts")
 
-    def __init__(self, refusals: dict[Marker[Any], Refused[Any]], reasons: dict[Marker[Any], Reason], *, attempts: int = 1) -> None:
+    def __init__(self, refusals: dict[Marker[Any], Refusal[Any]], reasons: dict[Marker[Any], Reason], *, attempts: int = 1) -> None:
         self._refusals = refusals
         self._reasons = reasons
         self.attempts = attempts
@@ -177,7 +187,7 @@ class Canceled:
     def __bool__(self) -> Literal[False]:
         return False
 
-    def refusal_of(self, marker: Marker[T]) -> Refused[T] | None:
+    def refusal_of(self, marker: Marker[T]) -> Refusal[T] | None:
         """The refusal of that action, with the item that refused it; ``None`` if that action did not fail by its condition."""
         return self._refusals.get(marker)
 

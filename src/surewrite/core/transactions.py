@@ -18,7 +18,7 @@ from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause,
 from surewrite.core.environment import Environment
 from surewrite.core.fence import FenceWord, settle_by_fence
 from surewrite.core.observation import Observation, ObservationKind
-from surewrite.core.outcomes import Canceled, Committed, Marker, Refused
+from surewrite.core.outcomes import Canceled, Committed, Marker, Refusal
 from surewrite.core.plans import is_own
 from surewrite.core.scopes import Occasion
 from surewrite.core.token_life import TokenLife
@@ -213,7 +213,7 @@ def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: R
 
 
 def _canceled(course: _Course, answer: Answer) -> Canceled:
-    refusals: dict[Marker[Any], Refused[Any]] = {}
+    refusals: dict[Marker[Any], Refusal[Any]] = {}
     reasons: dict[Marker[Any], Reason] = {}
     found = answer.reasons if isinstance(answer, Rejection) else ()
     for action, reason in zip(course.plan.actions, found, strict=False):

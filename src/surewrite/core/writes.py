@@ -13,7 +13,7 @@ from surewrite.core.effects import Moment, Steps, new_id, now
 from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.guards import shows_newer_order
 from surewrite.core.keys import Target
-from surewrite.core.outcomes import Applied, Refused
+from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
 from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
 from surewrite.core.scopes import Occasion, Options, Scope
@@ -102,17 +102,17 @@ def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Appli
                 attempts=ending.attempts,
             )
         case Decision.REFUSED:
-            return refusal(scope, plan, ending.item, ending.attempts, started)
+            return refused_for(refusal(scope, plan, ending.item, ending.attempts, started))
         case Decision.UNKNOWN | Decision.SUPERSEDED:
             raise unknown(scope, plan, ending)
         case _:
             raise rejection(plan.entity, plan.verb, plan.key, ending)
 
 
-def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment) -> Refused[Any]:
+def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment) -> Refusal[Any]:
     """The refusal of a plan by the stored item. An expired item is handed out as none, one of another type as that."""
     stamp = stored_text(item, plan.names.stamp) if item is not None else None
-    return Refused(
+    return Refusal(
         reason=explain_refusal(plan, item),
         entity=plan.entity,
         item=entity_or_none(scope, plan, item),
