@@ -121,12 +121,32 @@ def _blocked(service: Service) -> tuple[threading.Event, threading.Thread]:
     return leave, thread
 
 
+class _SlowStore(MemoryStore):
+    """A store whose sessions begin when the event is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go_on = threading.Event()
+
+    @property
+    def waits(self) -> bool:
+        return True
+
+    def session(self, *, write: bool) -> Any:
+        self.may_go_on.wait(10)
+        return super().session(write=write)
+
+
 @pytest.mark.parametrize("way", ["timeout", "cancel"])
-def test_a_write_that_is_given_up_may_still_take_effect(on_disk: Service, way: str) -> None:
-    leave, thread = _blocked(on_disk)
+def test_a_write_that_is_given_up_may_still_take_effect(way: str) -> None:
+    store = _SlowStore()
+    service = Service(store)
+    store.may_go_on.set()
+    create_table(service)
+    store.may_go_on.clear()
 
     async def run() -> None:
-        backend = AsyncEmbeddedBackend(on_disk)
+        backend = AsyncEmbeddedBackend(service)
         if way == "timeout":
             assert isinstance(await backend.send(put(), 0.01), NoAnswer)
         else:
@@ -135,11 +155,19 @@ def test_a_write_that_is_given_up_may_still_take_effect(on_disk: Service, way: s
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        leave.set()
+        store.may_go_on.set()
 
     asyncio.run(run())
+    assert service.execute("GetItem", {"TableName": "shop", "Key": A}) == {"Item": A}
+
+
+def test_a_lock_is_waited_for_no_longer_than_the_time_limit(on_disk: Service) -> None:
+    leave, thread = _blocked(on_disk)
+    answer = EmbeddedBackend(on_disk).send(put(), 0.01)
+    leave.set()
     thread.join()
-    assert on_disk.execute("GetItem", {"TableName": "shop", "Key": A}) == {"Item": A}
+    assert isinstance(answer, NotSent)
+    assert on_disk.execute("GetItem", {"TableName": "shop", "Key": A}) == {}
 
 
 def test_the_loop_goes_on_while_a_store_waits(on_disk: Service) -> None:

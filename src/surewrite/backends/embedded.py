@@ -14,7 +14,7 @@ from surewrite.core.traits import EndpointTraits
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.service import Service, ServiceSettings
 from surewrite.engine.stores.memory import MemoryStore
-from surewrite.engine.stores.store import StoreError
+from surewrite.engine.stores.store import StoreError, waiting_at_most
 from surewrite.errors import InvalidRequest
 
 _MEMORY: Final = "memory:"
@@ -25,7 +25,7 @@ _sharing: Final = Lock()
 
 
 class EmbeddedBackend:
-    """Sends requests to a service in this process, in the caller's thread. A memory store answers in microseconds, so ``timeout`` is not watched."""
+    """Sends requests to a service in this process, in the caller's thread."""
 
     def __init__(self, service: Service, name: str = "embedded") -> None:
         self._service = service
@@ -39,9 +39,12 @@ class EmbeddedBackend:
     def service(self) -> Service:
         return self._service
 
-    def send(self, request: Request, timeout: float) -> Answer:  # noqa: ARG002
-        """Execute one request. A store that failed is ``NotSent`` where nothing was kept, else ``NoAnswer``."""
-        return _execute(self._service, request)
+    def send(self, request: Request, timeout: float) -> Answer:
+        """Execute one request; a store on disk waits at most ``timeout`` seconds for its lock.
+
+        A store that failed is ``NotSent`` where nothing was kept, else ``NoAnswer``.
+        """
+        return _execute(self._service, request, timeout)
 
     def close(self) -> None:
         """Nothing to do: the service belongs to whoever opened it."""
@@ -69,8 +72,8 @@ class AsyncEmbeddedBackend:
     async def send(self, request: Request, timeout: float) -> Answer:
         """Execute one request; ``NoAnswer`` after ``timeout`` seconds, if the store waits for a disk."""
         if not self._service.store.waits:
-            return _execute(self._service, request)
-        work = asyncio.get_running_loop().run_in_executor(None, _execute, self._service, request)
+            return _execute(self._service, request, timeout)
+        work = asyncio.get_running_loop().run_in_executor(None, _execute, self._service, request, timeout)
         done, _ = await asyncio.wait((work,), timeout=timeout)
         if work not in done:
             return NoAnswer(f"no answer within {timeout:g} seconds; the request is still being executed")
@@ -113,9 +116,13 @@ def _traits(service: Service, name: str) -> EndpointTraits:
     return EndpointTraits(name, tokens=not service.settings.tokens_ignored, transactions=True, old_item=True)
 
 
-def _execute(service: Service, request: Request) -> Answer:
+def _execute(service: Service, request: Request, timeout: float) -> Answer:
     try:
-        body = service.execute(request.operation, request.body)
+        if service.store.waits:
+            with waiting_at_most(timeout):
+                body = service.execute(request.operation, request.body)
+        else:
+            body = service.execute(request.operation, request.body)
     except ServiceError as refused:
         reasons = tuple(Reason(reason.code, reason.message, reason.item) for reason in refused.reasons)
         return Rejection(refused.code, refused.message, refused.status, refused.item, reasons, server_time=service.clock())

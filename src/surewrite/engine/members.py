@@ -14,6 +14,7 @@ Shape = Literal["string", "boolean", "integer", "map", "list"]
 
 _TYPES: Final[dict[Shape, type]] = {"string": str, "boolean": bool, "integer": int, "map": dict, "list": list}
 _SHAPE_NAMES: Final[dict[Shape, str]] = {"string": "String", "boolean": "Boolean", "integer": "Integer", "map": "Map", "list": "List"}
+_SHOWN_CHARACTERS: Final = 1024
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _REFERENCE: Final = re.compile(r"(?:arn:[a-z0-9-]+:dynamodb:[a-z0-9-]*:[0-9]*:table/)?[a-zA-Z0-9_.-]+", re.ASCII)
 
@@ -143,12 +144,10 @@ def _broken(value: Any, member: Member, prefix: str) -> list[str]:
         broken.append(f"Member must have {noun} greater than or equal to {member.least}")
     if member.most is not None and size > member.most:
         broken.append(f"Member must have {noun} less than or equal to {member.most}")
-    shown = _shown(value)
+    if not broken:
+        return broken
+    shown = str(value)[:_SHOWN_CHARACTERS]
     return [f"Value '{shown}' at '{prefix}{member.label}' failed to satisfy constraint: {text}" for text in broken]
-
-
-def _shown(value: object) -> str:
-    return str(value)[:1024]
 
 
 TABLE: Final = Member("TableName", "string", required=True, least=1, most=limits.TABLE_REFERENCE_CHARACTERS, pattern=_REFERENCE)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from surewrite.core import limits
@@ -116,7 +117,8 @@ def hold(context: Context, body: Mapping[str, Any]) -> HeldTransaction:
         if _replay(context, session, request) is None:
             targets = _targets(context, session, request.actions)
             _prepare(context, session, targets)
-            context.locks.acquire(held, ((target.table, target.place) for target in targets if target.place is not None), request.token)
+            items = [(target.table, target.place) for target in targets if target.place is not None]
+            session.after_commit(partial(context.locks.acquire, held, items, request.token))
     return held
 
 

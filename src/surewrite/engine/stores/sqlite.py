@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from threading import Condition, Lock
 from typing import Final
@@ -15,7 +16,7 @@ from weakref import WeakSet
 
 from surewrite.engine.stores.sqlite_faults import check_whole, foreign, translated, unwritable
 from surewrite.engine.stores.sqlite_session import SqliteSession
-from surewrite.engine.stores.store import StoreBusy, StoreUnusable
+from surewrite.engine.stores.store import StoreBusy, StoreUnusable, patience_seconds
 
 APPLICATION_ID: Final = 0x53757277
 """The four letters Surw in the file's header tell whose file it is."""
@@ -92,12 +93,15 @@ class SqliteStore:
                 raise StoreUnusable(f"the store on {self._path} was closed; open it again")
             connection = self._idle.pop() if self._idle else None
             self._sessions += 1
+        deadline = time.monotonic() + patience_seconds(_BUSY_SECONDS)
         try:
             # Threads of this process queue here, because SQLite's own queue polls.
-            if write and not self._writing.acquire(timeout=_BUSY_SECONDS):
-                raise StoreBusy(f"another thread kept {self._path} for {_BUSY_SECONDS:g} seconds; nothing was written")
+            if write and not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
+                raise StoreBusy(f"other threads kept {self._path} locked; send the request again; nothing was written")
             try:
-                return connection if connection is not None else self._connect()
+                connection = connection if connection is not None else self._connect()
+                connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
+                return connection
             except BaseException:
                 if write:
                     self._writing.release()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final, Protocol
@@ -103,6 +104,25 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+_patience: Final[ContextVar[float | None]] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def waiting_at_most(seconds: float) -> Generator[None]:
+    """Within the block, sessions of this thread wait no longer than this for a disk's lock; then they raise ``StoreBusy``."""
+    token = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(token)
+
+
+def patience_seconds(longest: float) -> float:
+    """How long a session may wait now: ``longest``, or less where the caller is in more of a hurry."""
+    wanted = _patience.get()
+    return longest if wanted is None else max(0.0, min(longest, wanted))
 
 
 class StoreError(Exception):
