@@ -22,7 +22,6 @@ DIFFERENCES: dict[tuple[str, str], Difference] = {
         "ignores the tokens",
     ),
     ("moto", "an item may have 409,600 bytes"): Difference("moto refuses items of about 405,000 bytes and more", "Item size has exceeded"),
-    ("moto", "a path past the end of a list is absent"): Difference("moto answers 500 to a condition on an element that a list does not have"),
     ("moto", "a condition may be negated twice"): Difference("moto answers 500 to NOT before NOT"),
 }
 
