@@ -56,9 +56,10 @@ def _after_ask(answer: AnswerClass, *, named: bool) -> Next:
     if answer is AnswerClass.MISMATCH:
         # Neither the write nor the fence: a late fence of ours took the token meanwhile, or, under a name, a third content did.
         return FenceWord.OTHER_CONTENT if named else FenceWord.REFUSED
-    if answer in (AnswerClass.OTHER, AnswerClass.REJECTED):
+    if answer is AnswerClass.OTHER:
         return _Phase.FENCE_AFTER_CANCEL
-    # Nobody knows yet which of the two holds the token, so the fence is asked first again.
+    # Nobody knows yet which of the two holds the token, so the fence is asked first again. Turned away for rights or the
+    # like is no cancellation: a write that took effect is turned away as well.
     return _Phase.FENCE if answer in _AGAIN else FenceWord.UNKNOWN
 
 
