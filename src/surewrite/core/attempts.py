@@ -19,11 +19,14 @@ ATTEMPTS_MAX = 64
 
 PAUSE_SECONDS_FIRST = 0.05
 PAUSE_SECONDS_MAX = 1.0
-"""Pauses are drawn from [0, min(max, first * 2 ** n)): full jitter. Source: AWS Architecture Blog, exponential backoff and jitter; the first by the Developer Guide."""
+"""Pauses are drawn from [0, min(max, first * 2 ** n)): full jitter.
+
+Source: AWS Architecture Blog, exponential backoff and jitter; the first pause by the Developer Guide.
+"""
 
 
 class AppliedWrites:
-    """Counts the writes that were applied inside one run of a body that may be run again."""
+    """Counts the writes that were applied, or may have been, inside one run of a body that may be run again."""
 
     __slots__ = ("count",)
 
@@ -46,50 +49,70 @@ class Ending:
     in_doubt: bool
 
 
+@dataclass(slots=True)
+class _Course:
+    """Where the sending of one plan stands: when the latest attempt began, and what an interrupt would leave behind."""
+
+    moment: Moment
+    in_doubt: bool = False
+    under_way: bool = False
+    """An attempt is being made: an interrupt now leaves its answer unread."""
+
+
 def attempt_until_decided(environment: Environment, plan: Plan, started: Moment) -> Steps[Ending]:
     """Send the plan, and again as far as its guard allows, until there is a word for it."""
+    course = _Course(started)
+    try:
+        ending = yield from _send_until_decided(environment, plan, course, started.monotonic + environment.deadline_seconds)
+    except BaseException as interruption:
+        if course.in_doubt or course.under_way:
+            _record_interruption(environment, plan, course, interruption)
+        raise
+    return _end(environment, plan, ending, course.moment)
+
+
+def _send_until_decided(environment: Environment, plan: Plan, course: _Course, deadline: float) -> Steps[Ending]:
     request = plan.request()
-    deadline = started.monotonic + environment.deadline_seconds
-    moment, in_doubt = started, False
     for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from _send_recording_doubt(environment, plan, request, moment, deadline)
+        course.under_way = True
+        answer = yield from send(request, _timeout(environment, course.moment, deadline))
+        course.under_way = False
         if isinstance(answer, (Success, Rejection)) and answer.resent:
-            in_doubt = True
+            course.in_doubt = True
         answer_class, item = _classify(environment, plan, answer)
-        decision = decide(plan.guard, in_doubt, answer_class, raise_in_doubt=plan.raise_in_doubt)
-        in_doubt = in_doubt or brings_doubt(answer_class)
+        decision = decide(plan.guard, course.in_doubt, answer_class, raise_in_doubt=plan.raise_in_doubt)
+        course.in_doubt = course.in_doubt or brings_doubt(answer_class)
         if environment.observer is not None:
-            moment = yield from _observe_attempt(environment, plan, number, answer_class, moment)
+            yield from _observe_attempt(environment, plan, number, answer_class, course.moment)
         if decision is Decision.READ:
-            return (yield from _settle_by_reading(environment, plan, answer, number, in_doubt))
+            return (yield from _settle_by_reading(environment, plan, answer, number, course.in_doubt, deadline))
         if decision is not Decision.RESEND:
-            return _end(environment, plan, Ending(decision, answer, item, number, in_doubt), moment)
+            return Ending(decision, answer, item, number, course.in_doubt)
         moment = yield from now()
         seconds = yield from backoff_seconds(number)
         if moment.monotonic + seconds >= deadline or number == ATTEMPTS_MAX:
-            break
+            return Ending(decide_at_deadline(Decision.RESEND, course.in_doubt), answer, item, number, course.in_doubt)
         yield from pause(seconds)
-        moment = yield from now()
-    return _end(environment, plan, Ending(decide_at_deadline(Decision.RESEND, in_doubt), answer, item, number, in_doubt), moment)
+        course.moment = yield from now()
+    raise AssertionError("the last attempt is decided")
+
+
+def _timeout(environment: Environment, moment: Moment, deadline: float) -> float:
+    return max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic))
+
+
+def _record_interruption(environment: Environment, plan: Plan, course: _Course, interruption: BaseException) -> None:
+    """An interrupted write is in doubt: it is kept in the registry, and the interrupt carries its plan."""
+    if plan.stamp is not None:
+        environment.doubts.add(plan.stamp, course.moment.monotonic)
+    interruption.add_note(f"surewrite: a {plan.verb} of {plan.entity} was interrupted after it was begun: it may have taken effect")
+    vars(interruption)["plan"] = plan
 
 
 def backoff_seconds(number: int) -> Steps[float]:
     """How long to wait after the attempt of that number, counted from one."""
     share = yield from random_number()
     return share * min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_FIRST * 2.0 ** (number - 1))
-
-
-def _send_recording_doubt(environment: Environment, plan: Plan, request: Request, moment: Moment, deadline: float) -> Steps[Answer]:
-    """One attempt. An interrupt leaves the write in doubt: it is kept in the registry and the interrupt carries the plan."""
-    timeout = max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic))
-    try:
-        return (yield from send(request, timeout))
-    except BaseException as interruption:
-        if plan.stamp is not None:
-            environment.doubts.add(plan.stamp, moment.monotonic)
-        interruption.add_note(f"surewrite: a {plan.verb} of {plan.entity} was interrupted after it was begun: it may have taken effect")
-        vars(interruption)["plan"] = plan
-        raise
 
 
 def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[AnswerClass, Item | None]:
@@ -104,12 +127,13 @@ def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[Ans
     return classify_refusal(plan, answer.item, shows_items=environment.traits.old_item is True), answer.item
 
 
-def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, number: int, in_doubt: bool) -> Steps[Ending]:
+def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, number: int, in_doubt: bool, deadline: float) -> Steps[Ending]:  # noqa: FBT001
     """The refusal did not show its item. Read it, consistently: only an own stamp or birth concludes anything that was in doubt."""
-    read = yield from send(Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True}), environment.timeout_seconds)
     moment = yield from now()
+    request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
+    read = yield from send(request, _timeout(environment, moment, deadline))
     if not isinstance(read, Success):
-        return _end(environment, plan, Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt), moment)
+        return Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt)
     item: Item | None = read.body.get("Item")
     if item is not None and is_own(plan, item):
         decision = Decision.RECOVERED
@@ -119,25 +143,24 @@ def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, num
         decision = Decision.GONE
     else:
         decision = Decision.UNKNOWN
-    return _end(environment, plan, Ending(decision, answer, item, number, in_doubt), moment)
+    return Ending(decision, answer, item, number, in_doubt)
 
 
 def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:
-    if ending.decision in (Decision.APPLIED, Decision.RECOVERED, Decision.GONE):
+    if ending.decision in (Decision.APPLIED, Decision.RECOVERED, Decision.GONE, Decision.UNKNOWN, Decision.SUPERSEDED):
         applied = applied_in_this_run.get()
         if applied is not None:
             applied.count += 1
-    elif ending.decision in (Decision.UNKNOWN, Decision.SUPERSEDED) and plan.stamp is not None:
+    if ending.decision in (Decision.UNKNOWN, Decision.SUPERSEDED) and plan.stamp is not None:
         environment.doubts.add(plan.stamp, moment.monotonic)
     if environment.observer is not None:
         _observe_ending(environment, plan, ending)
     return ending
 
 
-def _observe_attempt(environment: Environment, plan: Plan, number: int, answer: AnswerClass, begun: Moment) -> Steps[Moment]:
+def _observe_attempt(environment: Environment, plan: Plan, number: int, answer: AnswerClass, begun: Moment) -> Steps[None]:
     moment = yield from now()
     _observe(environment, plan, "attempt", number, answer.name.lower(), moment.monotonic - begun.monotonic)
-    return moment
 
 
 def _observe_ending(environment: Environment, plan: Plan, ending: Ending) -> None:

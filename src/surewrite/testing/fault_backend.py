@@ -15,6 +15,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextvars import Context
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, assert_never
 
@@ -264,7 +265,7 @@ class FaultBackend(_FaultBackend[Backend]):
     def _perform(self, asked: _DeliverNow | _RunAction, timeout: float) -> object:
         if isinstance(asked, _DeliverNow):
             return self._inner.send(asked.request, timeout)
-        return self._actions[asked.name]()
+        return _as_another(self._actions[asked.name])
 
     def release(self) -> tuple[Answer, ...]:
         """Execute the kept requests now, in the order in which they were sent; returns the answers that nobody gets."""
@@ -304,7 +305,7 @@ class AsyncFaultBackend(_FaultBackend[AsyncBackend]):
     async def _perform(self, asked: _DeliverNow | _RunAction, timeout: float) -> object:
         if isinstance(asked, _DeliverNow):
             return await self._inner.send(asked.request, timeout)
-        result = self._actions[asked.name]()
+        result = _as_another(self._actions[asked.name])
         return await result if isinstance(result, Awaitable) else result  # pyright: ignore[reportUnknownVariableType]
 
     async def release(self) -> tuple[Answer, ...]:
@@ -318,6 +319,11 @@ class AsyncFaultBackend(_FaultBackend[AsyncBackend]):
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def _as_another(action: Action) -> object:
+    """Others write in a context of their own: what they apply is no write of the body that waits for its answer."""
+    return Context().run(action)
 
 
 def _deliver(request: Request) -> _Attending:
