@@ -47,6 +47,7 @@ class Order(Entity, discriminator="ORDER", partition_key="ORDER#{id}", sort_key=
     marks: Attribute[tuple[str, ...]] = sw.attribute(default=())
     pair: Attribute[tuple[int, str] | None] = sw.attribute(default=None)
     counts: Attribute[dict[str, int]] = sw.attribute(default_factory=dict)
+    groups: Attribute[dict[str, frozenset[str]]] = sw.attribute(default_factory=dict)
     address: Attribute[Address | None] = sw.attribute(default=None)
 
 
@@ -97,6 +98,13 @@ CONDITIONS: list[tuple[Callable[[], Condition[Any]], str, list[str], list[dict[s
     (lambda: Order.status.begins_with("a"), "begins_with(#0, :0)", ["status"], [{"S": "a"}]),
     (lambda: Order.status.contains("a"), "contains(#0, :0)", ["status"], [{"S": "a"}]),
     (lambda: Order.status.contains(Order.id), "contains(#0, #1)", ["status", "id"], []),
+    (lambda: Order.status.is_prefix_of("abc"), "begins_with(:0, #0)", ["status"], [{"S": "abc"}]),
+    (lambda: Order.status.is_part_of("abc"), "contains(:0, #0)", ["status"], [{"S": "abc"}]),
+    (lambda: Order.blob.is_prefix_of(b"a"), "begins_with(:0, #0)", ["blob"], [{"B": "YQ=="}]),
+    (lambda: Order.blob.is_part_of(b"a"), "contains(:0, #0)", ["blob"], [{"B": "YQ=="}]),
+    (lambda: Order.tags.contains(Order.id), "contains(#0, #1)", ["tags", "id"], []),
+    (lambda: Order.lines.contains(Order.stock), "contains(#0, #1)", ["lines", "stock"], []),
+    (lambda: Order.groups["a"].contains("x"), "contains(#0.#1, :0)", ["groups", "a"], [{"S": "x"}]),
     (lambda: Order.status.size() > 3, "size(#0) > :0", ["status"], [{"N": "3"}]),
     (lambda: Order.status.size() == Order.stock, "size(#0) = #1", ["status", "stock"], []),
     (lambda: Order.tags.size().between(1, 2), "size(#0) BETWEEN :0 AND :1", ["tags"], [{"N": "1"}, {"N": "2"}]),
@@ -172,6 +180,7 @@ CHANGES: list[tuple[Callable[[], Change[Any]], str, list[str], list[dict[str, An
     (Order.lines[2].remove, "REMOVE #0[2]", ["lines"], []),
     (lambda: Order.lines[2].add(1), "ADD #0[2] :0", ["lines"], [{"N": "1"}]),
     (lambda: Order.counts["a"].add(1), "ADD #0.#1 :0", ["counts", "a"], [{"N": "1"}]),
+    (lambda: Order.groups["a"].add("x"), "ADD #0.#1 :0", ["groups", "a"], [{"SS": ["x"]}]),
     (lambda: Order.counts.set({"a": 1}), "SET #0 = :0", ["counts"], [{"M": {"a": {"N": "1"}}}]),
     (lambda: Order.address["zip_code"].set(3000), "SET #0.#1 = :0", ["address", "zip_code"], [{"N": "3000"}]),
     (lambda: Order.address["lines"].append("x"), "SET #0.#1 = list_append(#0.#1, :0)", ["address", "lines"], [{"L": [{"S": "x"}]}]),
@@ -220,6 +229,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: anything.stock.if_not_exists(Order.stock + 1), "outermost only"),
     (anything.tags.add, "one element or more"),
     (lambda: anything.tags.add(3), "Order.tags takes str, not int"),
+    (lambda: anything.tags.contains(Other.id), "Order and Other"),
     (lambda: anything.tags.discard(None), "takes str, not None"),
     (anything.lines.append, "one element or more"),
     (lambda: anything.lines.append("x"), "Order.lines takes int, not str"),

@@ -7,6 +7,7 @@ read at first use instead.
 from __future__ import annotations
 
 import re
+import sys
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -33,9 +34,8 @@ def read_fields(entity: type, reserved: frozenset[str]) -> dict[str, object]:
 
     Raises ``DefinitionError`` for a name that cannot be a field, and for a default that is no ``Attribute``.
     """
-    annotations: Mapping[str, object] = entity.__annotations__
     found: dict[str, object] = {}
-    for name, annotation in annotations.items():
+    for name, annotation in _own_annotations(entity).items():
         if get_origin(annotation) is ClassVar or (isinstance(annotation, str) and _CLASS_VARIABLE.match(annotation)):
             continue
         place = f"{entity.__name__}.{name}"
@@ -55,6 +55,15 @@ def read_fields(entity: type, reserved: frozenset[str]) -> dict[str, object]:
         if isinstance(value, Attribute) and name not in found:
             raise DefinitionError(f"{entity.__name__}.{name} has no type: write {name}: Attribute[...] = ...")
     return found
+
+
+def _own_annotations(entity: type) -> Mapping[str, object]:
+    if sys.version_info >= (3, 14):
+        # There annotations are evaluated when they are asked for; a name that does not exist yet must not be an error here.
+        from annotationlib import Format, get_annotations  # noqa: PLC0415
+
+        return get_annotations(entity, format=Format.FORWARDREF)
+    return entity.__annotations__
 
 
 def unknown_class_keyword(entity: str, keyword: str) -> NoReturn:

@@ -227,9 +227,9 @@ def names_read(operand: Operand) -> Iterator[Name]:
 class Rendering:
     """Collects the placeholders of one request while its expressions are rendered."""
 
-    names: dict[str, str] = field(default_factory=dict)
-    values: dict[str, AttributeValue] = field(default_factory=dict)
-    _aliases: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    values: dict[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
+    _aliases: dict[str, str] = field(default_factory=dict[str, str])
 
     def name(self, name: Name) -> str:
         text = ""

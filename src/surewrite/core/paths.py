@@ -22,6 +22,7 @@ from surewrite.errors import InvalidRequest
 O = TypeVar("O")
 T = TypeVar("T")
 U = TypeVar("U")
+V = TypeVar("V")
 Number = int | Decimal
 """What a path to a Decimal takes: an int is as exact."""
 
@@ -94,6 +95,15 @@ class Path(Comparable[O, T]):
 
     def _function(self, function: FunctionName, argument: expressions.Operand) -> Condition[O]:
         return Condition(self.owner, Function(function, (self.name, argument)))
+
+    def _is_operand_of(self, function: FunctionName, whole: object) -> Condition[O]:
+        return Condition(self.owner, Function(function, (self._right(whole), self.name)))
+
+    def _element_operand(self, element: object) -> expressions.Operand:
+        if not _is_path(element):
+            return self._encoded_by(_element(self.codec), element)
+        common_owner(self.owner, element.owner)
+        return element.name
 
     def _size(self) -> PathSize[O]:
         return PathSize(self.owner, f"size of {self._label}", INT, Size(self.name))
@@ -194,6 +204,14 @@ class TextPath(OrderedPath[O, T]):
         """``part`` stands in the text."""
         return self._function("contains", self._right(part))
 
+    def is_prefix_of(self, whole: T) -> Condition[O]:
+        """``whole`` begins with the text that is stored here."""
+        return self._is_operand_of("begins_with", whole)
+
+    def is_part_of(self, whole: T) -> Condition[O]:
+        """The text that is stored here stands in ``whole``."""
+        return self._is_operand_of("contains", whole)
+
     def size(self) -> PathSize[O]:
         """The length of the text as the service counts it."""
         return self._size()
@@ -211,6 +229,14 @@ class BytesPath(OrderedPath[O, T]):
     def contains(self, part: T | Path[O, T]) -> Condition[O]:
         """``part`` stands in the bytes."""
         return self._function("contains", self._right(part))
+
+    def is_prefix_of(self, whole: T) -> Condition[O]:
+        """``whole`` begins with the bytes that are stored here."""
+        return self._is_operand_of("begins_with", whole)
+
+    def is_part_of(self, whole: T) -> Condition[O]:
+        """The bytes that are stored here stand in ``whole``."""
+        return self._is_operand_of("contains", whole)
 
     def size(self) -> PathSize[O]:
         """The number of bytes."""
@@ -235,9 +261,9 @@ class SetPath(Path[O, AbstractSet[U]]):
         """Take elements out of the stored set; those that are not in it change nothing. The last one takes the attribute with it."""
         return Change(self.owner, DeleteFrom(self.name, self._elements("discard", elements)))
 
-    def contains(self, element: U) -> Condition[O]:
-        """``element`` is in the set."""
-        return self._function("contains", self._encoded_by(_element(self.codec), element))
+    def contains(self, element: U | Path[O, U]) -> Condition[O]:
+        """``element``, or what another path holds, is in the set."""
+        return self._function("contains", self._element_operand(element))
 
     def size(self) -> PathSize[O]:
         """The number of elements; an empty set is absent and has no size, so that every comparison with it fails."""
@@ -298,9 +324,9 @@ class ListPath(Path[O, list[U] | tuple[U, ...]]):
         """The stored list, or ``default`` where nothing is stored."""
         return ListOperand(self, self._or_default(default))
 
-    def contains(self, element: U) -> Condition[O]:
-        """``element`` is in the list."""
-        return self._function("contains", self._encoded_by(_element(self.codec), element))
+    def contains(self, element: U | Path[O, U]) -> Condition[O]:
+        """``element``, or what another path holds, is in the list."""
+        return self._function("contains", self._element_operand(element))
 
     def size(self) -> PathSize[O]:
         """The number of elements."""
@@ -312,6 +338,12 @@ class ListPath(Path[O, list[U] | tuple[U, ...]]):
     def __getitem__(self: ListPath[O, Decimal], index: int) -> NumberPath[O, Number]: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(self: ListPath[O, str], index: int) -> TextPath[O, str]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: ListPath[O, frozenset[V]], index: int) -> SetPath[O, V]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: ListPath[O, list[V]], index: int) -> ListPath[O, V]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: ListPath[O, dict[str, V]], index: int) -> MapPath[O, V]: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(self, index: int) -> ValuePath[O, U]: ...
     def __getitem__(self: ListPath[Any, Any], index: int) -> Path[Any, Any]:
@@ -349,6 +381,12 @@ class MapPath(Path[O, dict[str, U]]):
     def __getitem__(self: MapPath[O, Decimal], name: str) -> NumberPath[O, Number]: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(self: MapPath[O, str], name: str) -> TextPath[O, str]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: MapPath[O, frozenset[V]], name: str) -> SetPath[O, V]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: MapPath[O, list[V]], name: str) -> ListPath[O, V]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __getitem__(self: MapPath[O, dict[str, V]], name: str) -> MapPath[O, V]: ...  # type: ignore[overload-overlap]
     @overload
     def __getitem__(self, name: str) -> ValuePath[O, U]: ...
     def __getitem__(self: MapPath[Any, Any], name: str) -> Path[Any, Any]:
