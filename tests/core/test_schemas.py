@@ -207,6 +207,15 @@ def test_a_partly_read_entity_has_what_was_read_and_cannot_be_put() -> None:
         accounts.to_item(partial)
 
 
+def test_a_partly_read_entity_has_the_fields_of_its_key() -> None:
+    event = Event(at=NOON, ref=REF, text="t")
+    partial = events.from_item(events.key_of_entity(event), partial=True)
+    assert (partial.at, partial.ref) == (NOON, REF)
+    assert events.key_of_entity(partial) == events.key_of_entity(event)
+    with pytest.raises(AttributeError, match=r"Event\.text was not read"):
+        _ = partial.text
+
+
 def test_a_list_that_was_spoilt_is_told_when_it_is_stored() -> None:
     must: Any = Must(id="a", n=1, lines=[1])
     must.lines.append("x")

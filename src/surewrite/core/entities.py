@@ -154,7 +154,8 @@ class Entity(EntityBase):
 
     Fields are annotated ``name: Attribute[T]`` and given by name. Class keywords: ``partition_key`` and ``sort_key`` are
     templates such as ``"USER#{id}"`` or ``"{seq:020d}"``; ``discriminator`` names the type among the items of a table. A
-    class without templates is a base to inherit fields from. Lists and dicts among the values are copied on the way in.
+    class without templates is a base to inherit fields from. Lists and dicts among the values are copied on the way in;
+    give ``replace`` a new one instead of changing one in place, since an entity made by ``replace`` shares the others.
     Raises ``DefinitionError`` where the class is made and something in it cannot work, ``InvalidRequest`` where an
     instance is made of values that cannot be stored.
     """

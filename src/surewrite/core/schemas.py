@@ -191,8 +191,8 @@ class BoundSchema(Generic[E]):
                     values[name] = decode(value)
         except Undecodable as error:
             raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
-        if absent and not partial:
-            self._fill(absent, values, item)
+        if absent:
+            self._fill(absent, values, item, partial=partial)
         if not partial:
             self._check_key(values, item)
         known = self._known
@@ -217,12 +217,15 @@ class BoundSchema(Generic[E]):
             stored_type=stored_type if isinstance(stored_type, str) else None,
         )
 
-    def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue]) -> None:
-        """What fields read as that have no attribute: key fields are read from the key."""
+    def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue], *, partial: bool) -> None:
+        """What fields read as that have no attribute: key fields are read from the key; others of an item read in part are left out."""
         for name in absent:
             field = next(field for field in self._plain if field.name == name)
             if name in self._key_fields:
-                values[name] = self._read_from_key(field, item)
+                if not partial or self._has_key_of(field, item):
+                    values[name] = self._read_from_key(field, item)
+            elif partial:
+                continue
             elif not field.required:
                 values[name] = field.when_absent()
             else:
@@ -232,6 +235,9 @@ class BoundSchema(Generic[E]):
                     "give the field a default, or declare it as ... | None",
                     entity=self.entity, field=name, stored_type=stored_type,
                 )  # fmt: skip
+
+    def _has_key_of(self, field: FieldInfo, item: Mapping[str, AttributeValue]) -> bool:
+        return any(field.name in template.field_names and name in item for name, template in self._templates)
 
     def _read_from_key(self, field: FieldInfo, item: Mapping[str, AttributeValue]) -> Any:
         for key_name, template in self._templates:
