@@ -179,11 +179,15 @@ def shop(db: Any, shop_name: str) -> Any:
 
 
 @pytest.fixture
-def lossy(connect: Callable[..., Any], place: Place, form: Form) -> tuple[Any, Faults]:
-    """A connection to the same place, and what makes it lose requests and answers."""
-    faults = Faults()
-    backend = LossyBackend(place.target, faults) if form == "sync" else AsyncLossyBackend(place.target, faults)
-    return connect(backend), faults
+def lossy(connect: Callable[..., Any], place: Place, form: Form) -> Callable[..., tuple[Any, Faults]]:
+    """``lossy()`` gives a connection to the same place, and what makes it lose requests and answers. Options are those of ``sw.connect``."""
+
+    def connect_lossy(**options: Any) -> tuple[Any, Faults]:
+        faults = Faults()
+        backend = LossyBackend(place.target, faults) if form == "sync" else AsyncLossyBackend(place.target, faults)
+        return connect(backend, **options), faults
+
+    return connect_lossy
 
 
 @pytest.fixture
@@ -206,6 +210,23 @@ def store(db: Any, shop_name: str) -> Callable[..., Coroutine[Any, Any, None]]:
         await db.execute("PutItem", {"TableName": shop_name, "Item": item})
 
     return put
+
+
+@pytest.fixture
+def overtake(db: Any, shop_name: str) -> Callable[..., Coroutine[Any, Any, None]]:
+    """``await overtake("pk", "sk")`` raises the version of a stored item as a writer that uses another library."""
+
+    async def raise_version(pk: str, sk: str) -> None:
+        update = {
+            "TableName": shop_name,
+            "Key": {"pk": {"S": pk}, "sk": {"S": sk}},
+            "UpdateExpression": "SET version = version + :one",
+            "ConditionExpression": "attribute_exists(pk)",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+        await db.execute("UpdateItem", update)
+
+    return raise_version
 
 
 async def _empty(database: Any, table: str) -> None:

@@ -12,6 +12,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
 from typing import Any, Literal, Protocol
 
 import surewrite as sw
@@ -66,8 +67,9 @@ class AwaitedFace:
 
     def __call__(self, function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
         """``@db.retry_on_conflict()`` over an ``async def``."""
-        rerunning = self._blocking(lambda *arguments, **named: at_once(function(*arguments, **named)))
+        rerunning = self._blocking(_bare(function))
 
+        @wraps(rerunning)
         async def awaited_call(*arguments: Any, **named: Any) -> Any:
             return rerunning(*arguments, **named)
 
@@ -86,7 +88,17 @@ class AwaitedFace:
 
 
 def _bare(value: Any) -> Any:
-    return value._blocking if isinstance(value, AwaitedFace) else value
+    """What the blocking client is given: its own object, or a function of the caller that it calls without awaiting it."""
+    if isinstance(value, AwaitedFace):
+        return value._blocking
+    if not inspect.iscoroutinefunction(value):
+        return value
+
+    @wraps(value)
+    def called(*arguments: Any, **named: Any) -> Any:
+        return at_once(value(*arguments, **named))
+
+    return called
 
 
 class Running(Protocol):

@@ -78,7 +78,7 @@ async def test_the_item_holds_key_fields_discriminator_stamp_and_birth(shop, sto
 
 
 async def test_an_item_over_the_limit_is_refused_before_anything_is_sent_and_its_largest_attributes_are_named(lossy, shop_name) -> None:
-    db, faults = lossy
+    db, faults = lossy()
     with pytest.raises(sw.InvalidRequest, match=r"stores at most 409600.*text 409000 bytes.*lines"):
         await db.table(shop_name).of(Note).create(Note(id="a", text="x" * 408_996, lines=["y" * 1_000]))
     assert faults.sent == 0

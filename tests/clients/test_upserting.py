@@ -38,7 +38,7 @@ async def test_an_append_starts_from_the_default(shop) -> None:
 
 
 async def test_a_required_field_that_the_changes_leave_out_is_an_error_before_anything_is_sent(lossy, shop_name) -> None:
-    db, faults = lossy
+    db, faults = lossy()
     with pytest.raises(sw.InvalidRequest, match="handle"):
         await db.table(shop_name).of(Registrant).upsert(Registrant.key_of("a"), Registrant.email.set("a@example.ch"))
     assert faults.sent == 0
