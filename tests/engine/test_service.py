@@ -54,6 +54,7 @@ def test_members_that_are_null_count_as_absent(shop: Caller) -> None:
         ({"ReturnValues": True}, "TRUE_VALUE cannot be converted to String"),
         ({"ConditionExpression": {}}, "Start of structure or map found where not expected"),
         ({"Item": "x"}, "STRING_VALUE cannot be converted to Map"),
+        ({"ConditionExpression": "a = \ud800"}, "The text is not well-formed Unicode"),
     ],
 )
 def test_a_wrong_json_type_is_a_serialization_error(shop: Caller, members: dict[str, Any], message: str) -> None:

@@ -106,10 +106,11 @@ class Context:
         streamed = False
         for change in changes:
             table = change.table
+            if change.new is change.old:
+                continue
             if change.new is None:
-                if change.old is not None:
-                    session.delete(table.space, *change.place)
-            elif change.new is not change.old:
+                session.delete(table.space, *change.place)
+            else:
                 session.put(table.space, *change.place, change.new)
             if table.indexes:
                 maintain(session, change)

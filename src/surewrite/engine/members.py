@@ -67,6 +67,8 @@ class Shapes:
                 raise self._unknown(name)
             if value is not None and (type(value) is not member.type and not _fits(value, member)):
                 raise _wrong_shape(value, member)
+            if type(value) is str and not value.isascii():
+                _require_unicode(value)
 
     def faults(self, body: Mapping[str, Any], prefix: str = "") -> list[str]:
         """What the constraints say of the members, in the service's older words; empty where all hold."""
@@ -103,6 +105,13 @@ def require_map(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ServiceError("SerializationException", f"Unexpected value type in payload: {what} must be a map")
     return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _require_unicode(value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ServiceError("SerializationException", "The text is not well-formed Unicode") from None
 
 
 def _fits(value: object, member: Member) -> bool:

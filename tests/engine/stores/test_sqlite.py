@@ -22,6 +22,9 @@ KILL_ROUNDS = int(os.environ.get("SUREWRITE_KILL_ROUNDS", "3"))
 WRITER = Path(__file__).parent / "writer.py"
 A = {"pk": text("a")}
 
+# Forks are what these tests are about; the test runner's own threads hold nothing that a child uses.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -65,11 +68,12 @@ def test_two_services_on_one_file_see_each_other(path: Path, caller: Caller) -> 
 
 
 def test_the_file_says_whose_it_is_and_syncs_each_commit(path: Path, store: SqliteStore) -> None:
-    assert path.read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big")
     with store.session(write=True) as session:
         connection = session._open()
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    store.close()
+    assert path.read_bytes()[68:72] == APPLICATION_ID.to_bytes(4, "big")
 
 
 def _put_and_fail(store: SqliteStore, called: list[bool]) -> None:
@@ -306,6 +310,44 @@ def test_processes_lose_nothing_and_share_tokens(path: Path, caller: Caller) -> 
         child.join(60)
         assert child.exitcode == 0
     assert caller.item(**A) == {**A, "n": number(15)}
+
+
+def test_opening_a_file_again_does_not_drop_the_locks_of_the_process(path: Path, caller: Caller) -> None:
+    caller.put(**A)
+    second = SqliteStore(path)
+    second.close()
+    # A process that closes its only connection merges the log and removes it, unless it finds the lock of another process.
+    other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM entry').fetchall(); c.close()"
+    subprocess.run([sys.executable, "-c", other, str(path)], check=True)
+    assert path.with_name(path.name + "-wal").exists()
+    caller.put(pk=text("b"))
+    third = SqliteStore(path)
+    assert Caller(Service(third), Clock())("Scan", Select="COUNT")["Count"] == 2
+    third.close()
+
+
+def _open_and_add(path: str, go: Any) -> None:
+    go.wait(30)
+    store = SqliteStore(path)
+    with store.session(write=True) as session:
+        session.put("space", str(os.getpid()).encode(), b"", A)
+    store.close()
+
+
+def test_processes_that_make_the_file_at_once_share_it(path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    go = context.Event()
+    children = [context.Process(target=_open_and_add, args=(str(path), go)) for _ in range(5)]
+    for child in children:
+        child.start()
+    go.set()
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    store = SqliteStore(path)
+    with store.session(write=False) as session:
+        assert session.size("space") == 5
+    store.close()
 
 
 def _write_in_child(caller: Caller, name: str) -> None:

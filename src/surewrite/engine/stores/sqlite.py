@@ -58,10 +58,13 @@ class SqliteStore:
         # The gate guards the three above. A fork passes through it, so that no child inherits a connection.
         self._gate = Condition(Lock())
         self._writing = Lock()
-        _require_own_header(self._path)
-        with translated(self._path):
+        with _opening, translated(self._path):
+            # Reading a file and closing it would drop the locks that this process has on it (page "How To Corrupt An SQLite Database File", 2.2).
+            if not _is_open_here(self._path):
+                _require_own_header(self._path)
             self._idle.append(self._opened())
-        _stores.add(self)
+            self.identity = _identity(self._path)
+            _stores.add(self)
 
     @property
     def waits(self) -> bool:
@@ -222,12 +225,27 @@ def _header(path: Path) -> bytes:
         raise unwritable(path, failed.strerror or str(failed)) from failed
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_open_here(path: Path) -> bool:
+    identity = _identity(path)
+    return identity is not None and any(store.identity == identity for store in _stores)
+
+
 # Sessions hold their store, so that a store that no one can use any more drops out by itself.
+_opening: Final = Lock()
 _stores: Final[WeakSet[SqliteStore]] = WeakSet()
 _forking: Final[list[SqliteStore]] = []
 
 
 def _before_fork() -> None:
+    _opening.acquire()
     for store in list(_stores):
         store.before_fork()
         _forking.append(store)
@@ -236,6 +254,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _forking:
         _forking.pop().after_fork()
+    _opening.release()
 
 
 if hasattr(os, "register_at_fork"):
