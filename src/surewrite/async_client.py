@@ -282,6 +282,11 @@ class AsyncTable:
     def name(self) -> str:
         return self._name
 
+    @property
+    def environment(self) -> Environment:
+        """What all operations of the database share. For recipes."""
+        return self._environment
+
     async def create_table(self, *entities: type[EntityBase], exist_ok: bool = False) -> None:
         """Make the table that these entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import floor
-from typing import Any
+from typing import Any, Protocol
 
 from surewrite.core.conditions import Condition
 from surewrite.core.effects import Moment
@@ -59,3 +59,15 @@ class Options:
     if_unchanged: bool = False
     in_doubt: InDoubt | None = None
     returning: Returning = "new"
+
+
+class ScopedTable(Protocol):
+    """What a recipe needs of its table. The tables of both clients fulfil it, so a recipe is written once for both."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def environment(self) -> Environment: ...
+
+    def scope_of(self, entity: type[Any], /) -> Scope: ...
