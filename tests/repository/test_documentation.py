@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from documentation import Example, PageError, examples_of, run_page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
-LINKED_PAGES = [*sorted(REPOSITORY.glob("*.md")), *PAGES[1:], *sorted((REPOSITORY / "decisions").glob("*.md")), REPOSITORY / "tests" / "README.md"]
+LINKED_PAGES = [
+    *sorted(REPOSITORY.glob("*.md")),
+    *PAGES[1:],
+    *sorted((REPOSITORY / "decisions").glob("*.md")),
+    REPOSITORY / "tests" / "README.md",
+    REPOSITORY / "examples" / "README.md",
+]
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -20,10 +27,16 @@ def name_of(path: Path) -> str:
     return path.relative_to(REPOSITORY).as_posix()
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_examples_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_page(page)
+    # Writers of an example that meet pause for a moment of random length, drawn from the global generator.
+    state = random.getstate()
+    try:
+        run_page(page)
+    finally:
+        random.setstate(state)
 
 
 @pytest.mark.parametrize("page", LINKED_PAGES, ids=name_of)
