@@ -1,0 +1,105 @@
+"""Belongs here: going through the cases and saying what came of them. Must not be here: cases, the search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from surewrite.errors import InvalidRequest
+from surewrite.testing.explorer.cases import Case
+from surewrite.testing.explorer.cases_creates import COUNTS, CREATES, DELETES, PUTS, UPDATES
+from surewrite.testing.explorer.cases_guarded import ORDERED, VERSIONED, VERSIONED_LIMITS
+from surewrite.testing.explorer.cases_transactions import COMMITS, MORE_COMMITS, TRANSACTION_LIMITS
+from surewrite.testing.explorer.clients import Patience
+from surewrite.testing.explorer.search import Search
+from surewrite.testing.explorer.stage import Stage
+from surewrite.testing.explorer.stories import story
+
+CASES: tuple[Case, ...] = (*CREATES, *PUTS, *UPDATES, *DELETES, *COUNTS, *VERSIONED, *VERSIONED_LIMITS, *ORDERED, *COMMITS, *MORE_COMMITS, *TRANSACTION_LIMITS)
+
+FULL_PATIENCE = Patience(attempts=3, settling=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the search of one case came to. ``untrue`` and ``story`` are those of the shortest counter-schedule, if there is one."""
+
+    name: str
+    claim: str
+    expected: str | None
+    untrue: str | None
+    story: tuple[str, ...]
+    states: int
+    words: frozenset[str]
+    as_expected: bool
+
+    @property
+    def text(self) -> str:
+        """The case in words, with the schedule where a word is untrue."""
+        found = "holds" if self.untrue is None else f"breaks: {self.untrue}"
+        wanted = "" if self.as_expected else f"; expected that it {'holds' if self.expected is None else f'breaks: {self.expected}'}"
+        lines = [f"{self.name}: {self.claim}", f"  {found}{wanted} ({self.states} states; told: {', '.join(sorted(self.words)) or 'nothing'})"]
+        return "\n".join((*lines, *(f"  {number}. {line}" for number, line in enumerate(self.story, start=1))))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All verdicts, in order."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def as_expected(self) -> bool:
+        return all(verdict.as_expected for verdict in self.verdicts)
+
+    @property
+    def states(self) -> int:
+        return sum(verdict.states for verdict in self.verdicts)
+
+    @property
+    def surprises(self) -> tuple[Verdict, ...]:
+        """The verdicts that are not as the case expects."""
+        return tuple(verdict for verdict in self.verdicts if not verdict.as_expected)
+
+
+def case_names() -> tuple[str, ...]:
+    """The names of all cases."""
+    return tuple(case.name for case in CASES)
+
+
+def explore(names: Sequence[str] | None = None, *, full: bool = False, progress: Callable[[Verdict], None] | None = None) -> Report:
+    """Search the named cases, or all.
+
+    ``full`` allows one attempt and one action of others more in each, which takes minutes instead of seconds;
+    ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
+    """
+    by_name = {case.name: case for case in CASES}
+    unknown = [name for name in names or () if name not in by_name]
+    if unknown:
+        raise InvalidRequest(f"no such case: {', '.join(unknown)}; there are {', '.join(by_name)}")
+    stage = Stage()
+    verdicts: list[Verdict] = []
+    for case in CASES if names is None else [by_name[name] for name in names]:
+        verdict = examine(stage, case, full=full)
+        verdicts.append(verdict)
+        if progress is not None:
+            progress(verdict)
+    return Report(tuple(verdicts))
+
+
+def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
+    """Search one case."""
+    world = replace(case.world, actions_max=case.world.actions_max + 1) if full else case.world
+    search = Search(stage, world, case.start, case.promise, FULL_PATIENCE if full else Patience())
+    found = search.run()
+    untrue = found.schedule.untrue if found.schedule is not None else None
+    return Verdict(
+        name=case.name,
+        claim=case.claim,
+        expected=case.breaks,
+        untrue=untrue,
+        story=story(search, found.schedule) if found.schedule is not None else (),
+        states=found.states,
+        words=frozenset(found.words),
+        as_expected=untrue == case.breaks,
+    )
