@@ -56,9 +56,10 @@ class AsyncDriver:
         return Moment(wall, wall + self.offset.seconds, self._clock.monotonic())
 
     async def send(self, effect: Send) -> object:
+        sent = self._clock.wall()
         answer = await self.backend.send(effect.request, effect.timeout_seconds)
         if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
-            self.offset.learn(answer.server_time, self._clock.wall())
+            self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
         return answer
 
     async def sleep(self, seconds: float) -> None:

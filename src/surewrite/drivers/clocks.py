@@ -42,16 +42,21 @@ class Chance:
 class ServerOffset:
     """How far the service's clock is ahead of this machine's, in seconds, by the latest answer that told it.
 
-    The service tells whole seconds, so a difference of up to a second is noise and is ignored.
+    The service tells whole seconds, so a difference of up to a second is noise and is ignored. An answer that took long
+    tells nothing: it may have lain unread in a process that stood still, and its time was right when it was written.
     """
 
     NOISE_SECONDS = 1.0
+    ANSWER_SECONDS_MAX = 5.0
 
     __slots__ = ("seconds",)
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def learn(self, server_time: float, wall: float) -> None:
-        difference = server_time - wall
+    def learn(self, server_time: float, *, sent: float, read: float) -> None:
+        """Take the service's clock from an answer; ``sent`` and ``read`` are this machine's wall time before and after."""
+        if not 0.0 <= read - sent <= self.ANSWER_SECONDS_MAX:
+            return
+        difference = server_time - read
         self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
