@@ -231,7 +231,7 @@ class Process:
         self.counters.attempts += 1
         attempt = Attempt(call, self.counters.attempts, effect.request, world.now, world.tick())
         call.attempts.append(attempt)
-        ticket = strand.ticket
+        ticket, sent = strand.ticket, world.server_time() + self._skew
 
         def deliver(answered: Attempt, answer: Answer) -> None:
             if strand.ticket != ticket or strand.done:
@@ -241,7 +241,7 @@ class Process:
                 return
             answered.answer, answered.answered_at, answered.answered_tick = answer, world.now, world.tick()
             if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
-                self._offset.learn(answer.server_time, world.server_time() + self._skew)
+                self._offset.learn(answer.server_time, sent=sent, read=world.server_time() + self._skew)
             self.go_on(strand, ticket, answer, None)
 
         world.network.send(attempt, effect.timeout_seconds, self.moment().server, deliver)

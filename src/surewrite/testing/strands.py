@@ -73,7 +73,7 @@ class CoroutineStrand:
         self.ticket += 1
         self.done = True
         try:
-            self._coroutine.close()
+            self._context.run(self._coroutine.close)
         except (RuntimeError, ProcessEnded):
             # Clean-up code of the user that awaits: in a process that has ended it does not run to its end.
             return

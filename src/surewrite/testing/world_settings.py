@@ -32,7 +32,8 @@ Fate = Literal[
 horizon later. ``error before`` and ``error after``: status 500 instead of, or after, being executed. ``answer damaged``:
 executed, and the answer cannot be read. ``throttled``, ``conflict``: a definite no that another attempt may pass. ``held
 open``: a transaction whose commit takes its time; meanwhile others conflict and its token is in progress. ``in progress``: the same answer, for a
-copy of it that nobody sees. ``item hidden``: a refusal without the item that refused. ``refused
+copy of it that nobody sees. ``item hidden``, by plan only: a refusal without the item that refused,
+from an endpoint that else shows it. ``refused
 otherwise``: a definite no of another kind (rights, no such table). ``not sent``: proven by the transport. ``resent by the
 transport``: executed twice, and only the second answer comes. ``stale``: an eventually consistent read sees an older state.
 """
@@ -52,7 +53,6 @@ WRITE_FATES: Final[tuple[Fate, ...]] = (
     "refused otherwise",
     "not sent",
     "resent by the transport",
-    "item hidden",
 )
 TRANSACTION_FATES: Final[tuple[Fate, ...]] = (*WRITE_FATES, "held open", "in progress")
 READ_FATES: Final[tuple[Fate, ...]] = ("request lost", "answer lost", "error before", "throttled", "not sent", "stale")

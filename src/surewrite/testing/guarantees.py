@@ -1,0 +1,106 @@
+"""Belongs here: the guarantee table, applied to what happened: is each word true, did each write take effect as often as its class allows. Must not be here: running a world, invariants of one scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from surewrite.core.outcomes import Applied
+from surewrite.testing.ledger import WRITE_VERBS, Call, Execution, Ledger
+from surewrite.testing.states import scopes_of, stored_birth
+from surewrite.testing.violations import Violation
+from surewrite.testing.write_classes import WriteClass, class_of_write
+
+
+def violations_of(ledger: Ledger) -> Iterator[Violation]:
+    """Every word that is not true, and every write that took effect too often. Nothing where all is as the table says."""
+    for call in ledger.calls:
+        if call.verb in WRITE_VERBS:
+            effects = call.effects()
+            yield from _judge_word(ledger, call, effects)
+            if len(effects) > 1:
+                yield from _judge_repeats(ledger, call, effects)
+            yield from _judge_strangeness(call)
+
+
+def _judge_word(ledger: Ledger, call: Call, effects: list[Execution]) -> Iterator[Violation]:
+    match call.word:
+        case "applied":
+            before = [effect for effect in effects if effect.tick < call.ended_tick]
+            if not before and not _is_gone(call) and _writes_something(call):
+                late = " (it did later)" if effects else ""
+                yield _violation("told applied, without effect", call, f"was told applied, and had taken no effect{late}")
+        case "refused":
+            if effects:
+                yield _violation("told refused, took effect", call, f"was told refused ({_told(call)}), and took effect {_times(effects)}")
+        case "unknown":
+            if not call.was_in_doubt:
+                yield _violation("unknown without doubt", call, "was told unknown, and every attempt had been answered")
+        case _:
+            return
+
+
+def _judge_repeats(ledger: Ledger, call: Call, effects: list[Execution]) -> Iterator[Violation]:
+    """A write took effect more than once: its class must allow it, and its word must not say otherwise."""
+    if len({id(_content(effect)) for effect in effects}) > 1:
+        yield _violation("two writes of one call", call, f"sent two different writes, and both took effect ({_times(effects)})")
+        return
+    request = effects[0].attempt.request
+    stamp = next((scope.names.stamp for scope in scopes_of(call) if scope.names.stamp is not None), "_s")
+    kind = class_of_write(request, stamp)
+    said_once = isinstance(call.result, Applied) and call.result.once
+    same_life = _in_one_life(ledger, effects)
+    # A transport that sends by itself again is beyond the library; what it must not do then is to say "once".
+    repeated_below = call.allows_repeats or any(attempt.fate == "resent by the transport" for attempt in call.attempts)
+    allowed = kind is WriteClass.IDEMPOTENT or (kind is WriteClass.NOT_IDEMPOTENT and repeated_below) or (kind is WriteClass.LIFE and not same_life)
+    if not allowed:
+        yield _violation("took effect twice", call, f"took effect {_times(effects)}, and may do so {kind.value}")
+    elif said_once and kind is not WriteClass.LIFE:
+        yield _violation("said once, took effect twice", call, f"was told that it took effect once, and took effect {_times(effects)}")
+
+
+def _judge_strangeness(call: Call) -> Iterator[Violation]:
+    """The library itself failed: an error that is none of its own."""
+    if call.word == "failed" and call.verb != "modify":
+        yield _violation("the library failed", call, f"raised {type(call.error).__name__}: {call.error}")
+
+
+def _content(effect: Execution) -> Any:
+    """What stays the same for every attempt of one write: the body, or the actions of a transaction."""
+    body = effect.attempt.request.body
+    return body.get("TransactItems", body)
+
+
+def _is_gone(call: Call) -> bool:
+    return isinstance(call.result, Applied) and call.result.gone
+
+
+def _writes_something(call: Call) -> bool:
+    draft = call.arguments.get("draft")
+    return draft is None or any(intent.verb != "check" for intent in draft.intents)
+
+
+def _in_one_life(ledger: Ledger, effects: list[Execution]) -> bool:
+    """Whether two of the effects met the same life of the item: nobody deleted it in between, nor made it anew."""
+    for one, other in zip(effects, effects[1:], strict=False):
+        first, second = one.changes[0], other.changes[0]
+        between = [commit for commit in ledger.by_place[first.place] if first.position < commit.position < second.position]
+        ended = any(commit.after is None or (commit.before is not None and stored_birth(commit.before) != stored_birth(commit.after)) for commit in between)
+        if not ended and first.after is not None:
+            return True
+    return False
+
+
+def _times(effects: list[Execution]) -> str:
+    return "at " + ", ".join(f"{effect.at:.3f}" for effect in effects)
+
+
+def _told(call: Call) -> str:
+    if call.error is not None:
+        return type(call.error).__name__
+    reason = getattr(call.result, "reason", None)
+    return reason.value if reason is not None else "cancelled"
+
+
+def _violation(rule: str, call: Call, text: str) -> Violation:
+    return Violation(rule, f"the {call.verb} {call.number} of {call.client} {text}", client=call.client, call=call)

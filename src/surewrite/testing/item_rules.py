@@ -1,0 +1,154 @@
+"""Belongs here: rules about the stored items and what callers are handed of them: versions, births, stamps, reads. Must not be here: how often a write took effect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from surewrite.core.entities import stored_state
+from surewrite.core.outcomes import Applied, Refused, RefusalReason
+from surewrite.core.scopes import Scope
+from surewrite.core.values import Item
+from surewrite.errors import WriteRefused
+from surewrite.testing.ledger import READ_VERBS, Call, Commit
+from surewrite.testing.simulator import EPOCH_SECONDS, World
+from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, text_at
+from surewrite.testing.violations import Violation
+
+CLOCK_TOLERANCE_SECONDS = 2.0
+"""Clients know the service's time to about a second, and a time to live is in whole seconds."""
+
+_CHANGES_ONLY = frozenset({"update", "modify", "delete"})
+
+
+def item_violations(world: World) -> Iterator[Violation]:
+    """What is wrong with the items that were stored, or with what callers were handed."""
+    tolerance = CLOCK_TOLERANCE_SECONDS + world.settings.skew_seconds_most
+    for commit in world.ledger.commits:
+        scope = scope_of_commit(commit)
+        if scope is not None:
+            yield from _judge_commit(commit, scope, tolerance)
+    for call in world.ledger.calls:
+        if call.verb in READ_VERBS and call.word == "read":
+            yield from _judge_read(world, call)
+        elif call.ended is not None and "scope" in call.arguments:
+            yield from _judge_handed_out(world, call)
+
+
+def _judge_commit(commit: Commit, scope: Scope, tolerance: float) -> Iterator[Violation]:
+    assert commit.attempt is not None
+    call, before, after = commit.attempt.call, commit.before, commit.after
+    if after is None:
+        return
+    starts_life = before is None or is_expired(before, scope, EPOCH_SECONDS + commit.at + tolerance)
+    if before is None and call.verb in _CHANGES_ONLY:
+        yield _violation("made an item", call, f"made an item at {commit.at:.3f}, and a {call.verb} never makes one")
+    if before is not None and call.verb == "create" and not starts_life:
+        yield _violation("create overwrote", call, f"wrote over an item at {commit.at:.3f}, and a create demands that there is none")
+    version = number_at(after, scope.names.version)
+    if scope.names.version is not None:
+        expected = 1 if before is None else (number_at(before, scope.names.version) or 0) + 1
+        if version != expected and not (starts_life and version == 1):
+            yield _violation("version", call, f"left version {version} at {commit.at:.3f}, and the next one was {expected}")
+    birth = scope.names.birth
+    keeps = call.verb in _CHANGES_ONLY or (call.verb == "put" and stored_state(call.subject) is not None and scope.names.version is not None)
+    if birth is not None and before is not None and keeps and not starts_life and text_at(before, birth) not in (None, text_at(after, birth)):
+        yield _violation("birth", call, f"changed the birth of an item at {commit.at:.3f}, and its life went on")
+    if call.verb == "put" and before is not None and stored_state(call.subject) is not None and scope.names.version is not None:
+        yield from _judge_unknown_attributes(call, scope, before, after)
+
+
+def _judge_unknown_attributes(call: Call, scope: Scope, before: Item, after: Item) -> Iterator[Violation]:
+    lost = sorted(name for name in stored_state(call.subject).unknown if name in before and name not in after)  # type: ignore[union-attr]
+    if lost:
+        yield _violation("dropped attributes", call, f"dropped attributes that it had read and does not know: {', '.join(lost)}")
+
+
+def _judge_read(world: World, call: Call) -> Iterator[Violation]:
+    """What a read hands out was stored while it ran; a while before, too, where it need not be consistent."""
+    scope: Scope = call.arguments["scope"]
+    asked = call.arguments.get("consistent")
+    consistent = scope.schema.version is not None if asked is None else asked
+    states = _states_during(world, call, 0.0 if consistent else world.settings.stale_seconds_most)
+    if not _is_among(call.result, states, scope, world, call):
+        yield _violation("read", call, "handed out a state that was not stored while it ran" + ("" if consistent else ", nor shortly before"))
+
+
+def _judge_handed_out(world: World, call: Call) -> Iterator[Violation]:
+    """The entity that a write hands out is what it stored; the one that refused it was stored while it ran."""
+    scope: Scope = call.arguments["scope"]
+    result, error = call.result, call.error
+    if isinstance(result, Applied) and result.item is not None and call.verb != "delete":
+        options = call.arguments.get("options")
+        old = getattr(options, "returning", "new") == "old"
+        states = [change.before if old else change.after for effect in call.effects() for change in effect.changes]
+        if result.recovered:
+            states = [*states, *_states_during(world, call, 0.0)]
+        if not any(state is not None and _is_state(result.item, state, scope) for state in states):
+            yield _violation("handed out", call, "handed out an entity that is not what it stored")
+    elif isinstance(result, Refused):
+        yield from _judge_refusal(world, call, scope, result)
+    elif isinstance(error, WriteRefused) and error.item is not None and call.verb in ("modify",):
+        if not _is_among(error.item, _states_during(world, call, 0.0), scope, world, call):
+            yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
+
+
+def _judge_refusal(world: World, call: Call, scope: Scope, refused: Refused[Any]) -> Iterator[Violation]:
+    states = _states_during(world, call, 0.0)
+    if refused.item is not None and not _is_among(refused.item, states, scope, world, call):
+        yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
+    if refused.reason is RefusalReason.ITEM_NOT_FOUND and not any(_is_absent(state, scope, world, call) for state in states):
+        yield _violation("not found", call, "was told that no item is stored, and one was all the time")
+    if refused.item is not None:
+        stamp = getattr(stored_state(refused.item), "stamp", None)
+        own = _own_doubts(world, call)
+        if refused.own_earlier_write and stamp not in own:
+            yield _violation("own earlier write", call, "was told that an own earlier write in doubt refused it, and it was another's")
+        if not refused.own_earlier_write and stamp in own:
+            yield _violation("own earlier write", call, "was refused by an own earlier write in doubt, and was not told so")
+
+
+def _own_doubts(world: World, call: Call) -> set[str | None]:
+    """Stamps of this process's earlier writes that nobody knows the outcome of."""
+    stamps: set[str | None] = set()
+    for other in world.ledger.calls[: call.number]:
+        if other.client == call.client and other.incarnation == call.incarnation and other.word in ("unknown", "interrupted"):
+            recent = other.ended is not None and call.began - other.ended < world.settings.horizon_seconds
+            stamps.update(text_at(change.after, "_s") for effect in other.effects() for change in effect.changes if change.after is not None and recent)
+    return stamps - {None}
+
+
+def _states_during(world: World, call: Call, earlier_seconds: float) -> list[Item | None]:
+    key = key_of(call)
+    assert key is not None
+    place = world.network.place_of(call.arguments["scope"].table, key)
+    ledger = world.ledger
+    first = call.began_position
+    if earlier_seconds:
+        began = call.began - earlier_seconds
+        first = next((commit.position for commit in ledger.commits if commit.at > began), first)
+        first = min(first, call.began_position)
+    return ledger.states_between(place, first, call.ended_position)
+
+
+def _is_among(entity: Any, states: list[Item | None], scope: Scope, world: World, call: Call) -> bool:
+    if entity is None:
+        return any(_is_absent(state, scope, world, call) for state in states)
+    return any(state is not None and _is_state(entity, state, scope) for state in states)
+
+
+def _is_absent(state: Item | None, scope: Scope, world: World, call: Call) -> bool:
+    tolerance = CLOCK_TOLERANCE_SECONDS + world.settings.skew_seconds_most
+    return state is None or is_expired(state, scope, EPOCH_SECONDS + (call.ended or call.began) + tolerance)
+
+
+def _is_state(entity: Any, state: Item, scope: Scope) -> bool:
+    found = stored_state(entity)
+    if found is not None and scope.names.stamp is not None and text_at(state, scope.names.stamp) != found.stamp:
+        return False
+    decoded: bool = scope.schema.from_item(state) == entity
+    return decoded
+
+
+def _violation(rule: str, call: Call, text: str) -> Violation:
+    return Violation(rule, f"the {call.verb} {call.number} of {call.client} {text}", client=call.client, call=call)

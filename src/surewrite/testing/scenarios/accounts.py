@@ -1,0 +1,147 @@
+"""Belongs here: scenarios of one versioned item: read-modify-write by hand, by modify, by retry, and deletes in between. Must not be here: transactions, items without a version."""
+
+from __future__ import annotations
+
+import surewrite as sw
+from surewrite import Attribute, VersionedEntity
+from surewrite.testing.clients import AsyncClient, BlockingClient
+from surewrite.testing.scenario import Scenario
+from surewrite.testing.simulator import World
+from surewrite.testing.sums import sum_is_told
+
+
+class Account(VersionedEntity, discriminator="ACCOUNT", partition_key="ACCOUNT#{id}", sort_key="BALANCE"):
+    """An item whose every change must count once."""
+
+    id: Attribute[str]
+    balance: Attribute[int] = sw.attribute(default=0)
+    revision: Attribute[int | None] = sw.version()
+
+
+KEY = Account.key_of("a")
+
+
+def saves(world: World) -> None:
+    """Two clients read an account, add one, and save it by its version; what they are told adds up."""
+
+    async def saver(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        for _ in range(1 + client.choose(3)):
+            found = await client.tried(accounts.get_or_none(KEY))
+            if isinstance(found, Account):
+                await client.tried(accounts.put(found.replace(balance=found.balance + 1)))
+            elif found is None:
+                await client.tried(accounts.create(Account(id="a", balance=1)))
+            await client.think()
+
+    _two(world, saver)
+
+
+def updates_by_version(world: World) -> None:
+    """Clients add to an account by update: of the loaded entity, by its version number, and ignoring the version."""
+
+    async def updater(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        for _ in range(1 + client.choose(3)):
+            found = await client.tried(accounts.get_or_none(KEY))
+            if isinstance(found, Account):
+                target = client.one_of((found, KEY.if_version(found.revision), KEY.ignore_version()))
+                await client.tried(accounts.update(target, Account.balance.add(1)))
+            await client.think()
+
+    _with_account(world)
+    _two(world, updater)
+
+
+def modifies(world: World) -> None:
+    """Clients add by modify, which runs again on conflict, and by a body under retry_on_conflict."""
+
+    async def modifier(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+
+        @client.db.retry_on_conflict(attempts=3)
+        async def deposit() -> Account:
+            found = await accounts.get(KEY)
+            return await accounts.put(found.replace(balance=found.balance + 1))
+
+        for _ in range(1 + client.choose(2)):
+            if client.choose(2):
+                await client.tried(deposit())
+            else:
+                await client.tried(accounts.modify(KEY, lambda found: found.replace(balance=found.balance + 1)))
+            await client.think()
+
+    _with_account(world)
+    _two(world, modifier)
+
+
+def deleted_and_made_again(world: World) -> None:
+    """A writer holds an account while another deletes it and makes it anew: the new life is not touched by the old."""
+
+    async def stale_writer(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        for _ in range(1 + client.choose(2)):
+            found = await client.tried(accounts.get_or_none(KEY))
+            await client.think(0.3)
+            if isinstance(found, Account):
+                match client.choose(3):
+                    case 0:
+                        await client.tried(accounts.put(found.replace(balance=found.balance + 1)))
+                    case 1:
+                        await client.tried(accounts.update(found, Account.balance.add(1)))
+                    case _:
+                        await client.tried(accounts.delete(found))
+
+    async def recreator(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        for _ in range(1 + client.choose(2)):
+            found = await client.tried(accounts.get_or_none(KEY))
+            if isinstance(found, Account):
+                await client.tried(accounts.delete(found))
+            made = await client.tried(accounts.create(Account(id="a", balance=100)))
+            if isinstance(made, Account) and client.choose(2):
+                await client.tried(accounts.put(made.replace(balance=101)))
+            await client.think(0.3)
+
+    _with_account(world)
+    world.client("alice", stale_writer)
+    world.client("bob", recreator)
+
+
+def saves_in_plain_code(world: World) -> None:
+    """The same read-modify-write by two blocking clients."""
+
+    def saver(client: BlockingClient) -> None:
+        accounts = client.of(Account)
+        for _ in range(1 + client.choose(2)):
+            found = client.tried(lambda: accounts.get_or_none(KEY))
+            if isinstance(found, Account):
+                entity = found
+                client.tried(lambda: accounts.put(entity.replace(balance=entity.balance + 1)))
+            client.think()
+
+    _with_account(world)
+    world.blocking_client("alice", saver)
+    world.blocking_client("bob", saver)
+    world.check(sum_is_told(KEY, "balance"))
+
+
+def _with_account(world: World) -> None:
+    world.table(Account)
+    world.put_item({"pk": {"S": "ACCOUNT#a"}, "sk": {"S": "BALANCE"}, "_type": {"S": "ACCOUNT"}, "id": {"S": "a"}, "balance": {"N": "0"}, "revision": {"N": "1"}, "_s": {"S": "1:setup"}, "_b": {"S": "1:setup"}, "legacy": {"S": "kept"}})
+
+
+def _two(world: World, code: object) -> None:
+    world.table(Account)
+    world.client("alice", code)  # type: ignore[arg-type]
+    world.client("bob", code)  # type: ignore[arg-type]
+    world.check(sum_is_told(KEY, "balance"))
+
+
+SCENARIOS = (
+    Scenario("saves", saves),
+    Scenario("updates by version", updates_by_version),
+    Scenario("modifies", modifies),
+    Scenario("deleted and made again", deleted_and_made_again),
+    Scenario("saves in plain code", saves_in_plain_code),
+)

@@ -1,0 +1,30 @@
+"""Belongs here: the invariant of counting scenarios: what is stored is what was told, give or take what is unknown. Must not be here: scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from surewrite.core.keys import Key
+from surewrite.core.outcomes import Applied
+from surewrite.testing.ledger import WRITE_VERBS
+from surewrite.testing.simulator import World
+
+_MAYBE = frozenset({"unknown", "interrupted", "unfinished"})
+
+
+def sum_is_told(key: Key[object], field: str, *, each: int = 1) -> Callable[[World], str | None]:
+    """Every applied write added ``each`` to a number that began at 0; writes in doubt may have, and refused ones have not."""
+
+    def check(world: World) -> str | None:
+        entity = world.stored(key)
+        stored = 0 if entity is None else int(getattr(entity, field))
+        writes = [call for call in world.ledger.calls if call.verb in WRITE_VERBS]
+        applied = sum(call.word == "applied" for call in writes)
+        maybe = sum(call.word in _MAYBE for call in writes)
+        # A write that was told "perhaps more than once" says nothing of how often it counted.
+        repeated = any(isinstance(call.result, Applied) and not call.result.once for call in writes)
+        if applied * each <= stored and (repeated or stored <= (applied + maybe) * each):
+            return None
+        return f"{field} is {stored}: {applied} writes of {each} were told applied, and {maybe} are in doubt"
+
+    return check
