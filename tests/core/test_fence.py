@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from surewrite.core.answers import Answer, NoAnswer, Reason, Rejection, Success
 from surewrite.core.decisions import AnswerClass
 from surewrite.core.effects import DrawRandom, Moment, Pause, ReadClock, Send
 from surewrite.core.environment import Environment
@@ -19,13 +20,21 @@ START = Moment(1_000.0, 1_000.0, 0.0)
 FENCE = Request("TransactWriteItems", {"TransactItems": ["fence"]})
 PLAN = TransactionPlan((), {"TransactItems": ["write"]}, "token", None, FENCE)
 DONE, MISMATCH, OTHER, REJECTED, NONE = AnswerClass.DONE, AnswerClass.MISMATCH, AnswerClass.OTHER, AnswerClass.REJECTED, AnswerClass.NO_ANSWER
+REPLIES: dict[AnswerClass, Answer] = {
+    DONE: Success({}),
+    MISMATCH: Rejection("IdempotentParameterMismatchException"),
+    OTHER: Rejection("TransactionCanceledException", reasons=(Reason("ConditionalCheckFailed"),)),
+    REJECTED: Rejection("AccessDeniedException"),
+    NONE: NoAnswer("no answer"),
+}
 
 
 def settle(answers: Sequence[AnswerClass]) -> FenceWord:
     """The word after these answers, and no answer to anything later; every pause takes a second."""
     environment = Environment(EndpointTraits("test"))
     left = iter(answers)
-    steps = settle_by_fence(environment, PLAN, TokenLife(START), lambda _: next(left, NONE))
+    classes = {id(reply): answer for answer, reply in REPLIES.items()}
+    steps = settle_by_fence(environment, PLAN, TokenLife(START), lambda reply: classes[id(reply)])
     seconds = 0.0
     reply: object = None
     while True:
@@ -42,7 +51,7 @@ def settle(answers: Sequence[AnswerClass]) -> FenceWord:
                 seconds += 1.0
                 reply = None
             case Send():
-                reply = None
+                reply = REPLIES[next(left, NONE)]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import conclude
 from surewrite.errors import OutcomeUnknown, SurewriteError
-from surewrite.testing.explorer.stage import NOW_SECONDS, Stage, environment
+from surewrite.testing.explorer.stage import KEY, NOW_SECONDS, Stage, environment
 
 Word = Literal["applied", "refused", "unknown"]
 Kind = Literal["write", "fence", "read"]
@@ -168,7 +168,6 @@ class _Run:
         self._ids = 0
         self._writes = 0
         self._sends_of_this_write = 0
-        self._body: object = None
         self._settling = 0
         self._content: object = None
 
@@ -209,22 +208,22 @@ class _Run:
                 raise AssertionError(f"the client of a small world asked for {effect!r}")
 
     def _note(self, request: Request) -> None:
-        """What is being sent. The first request is the write; another content under its own operation is a fence."""
-        content = request.body.get("TransactItems")
-        if self._content is None:
-            self._content = content
+        """What is being sent. After a fence the write's own bytes are sent to ask for what became of them."""
         if request.operation == "GetItem":
             self.kind, self.sending = "read", "a read of the item"
-        elif content is not None and (content != self._content or self._settling):
+            return
+        content = request.body.get("TransactItems", request.body)
+        if _is_fence(request):
             self._settling += 1
-            self.kind = "write" if content == self._content else "fence"
-            self.sending = f"the write again, to ask ({self._settling})" if self.kind == "write" else f"a fence ({self._settling})"
+            self.kind, self.sending = "fence", f"a fence ({self._settling})"
+        elif self._settling and content == self._content:
+            self._settling += 1
+            self.kind, self.sending = "write", f"the write again, to ask ({self._settling})"
         else:
+            # An operation may make another write after the first was decided; each has a deadline of its own.
+            self._sends_of_this_write = self._sends_of_this_write + 1 if content == self._content else 1
+            self._content, self._settling = content, 0
             self._writes += 1
-            # A verb may make another write after the first was decided; each has a deadline of its own.
-            another = content is None and request.body != self._body
-            self._sends_of_this_write = 1 if another else self._sends_of_this_write + 1
-            self._body = request.body
             self.kind, self.sending = "write", f"attempt {self._writes}"
 
     def _note_answer(self, answer: Answer, frozen: float) -> None:
@@ -235,6 +234,11 @@ class _Run:
                 self._monotonic += environment().deadline_seconds
         elif self._sends_of_this_write == self._patience.attempts:
             self._monotonic += environment().deadline_seconds
+
+
+def _is_fence(request: Request) -> bool:
+    actions = request.body.get("TransactItems", ())
+    return any(str(action["Delete"]["Key"].get(KEY, {}).get("S")).startswith("surewrite-fence") for action in actions if "Delete" in action)
 
 
 def _settles(answer: Answer) -> bool:
