@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from threading import Condition, Lock
 from typing import Final
+from urllib.parse import quote
 from weakref import WeakSet
 
-from surewrite.engine.stores.sqlite_faults import check_whole, foreign, translated, unwritable
+from surewrite.engine.stores.sqlite_faults import check_whole, damaged, foreign, translated, unwritable
 from surewrite.engine.stores.sqlite_session import SqliteSession
 from surewrite.engine.stores.store import StoreBusy, StoreUnusable, patience_seconds
 
@@ -23,8 +25,6 @@ APPLICATION_ID: Final = 0x53757277
 
 FILE_VERSION: Final = 1
 
-_MAGIC: Final = b"SQLite format 3\x00"
-_APPLICATION_ID_AT: Final = slice(68, 72)
 _BUSY_SECONDS: Final = 10.0
 _IDLE_CONNECTIONS: Final = 8
 _CHECKED_BYTES: Final = 16 * 1024 * 1024
@@ -58,13 +58,10 @@ class SqliteStore:
         # The gate guards the three above. A fork passes through it, so that no child inherits a connection.
         self._gate = Condition(Lock())
         self._writing = Lock()
-        with _opening, translated(self._path):
-            # Reading a file and closing it would drop the locks that this process has on it (page "How To Corrupt An SQLite Database File", 2.2).
-            if not _is_open_here(self._path):
-                _require_own_header(self._path)
+        with translated(self._path):
+            _require_own_file(self._path)
             self._idle.append(self._opened())
-            self.identity = _identity(self._path)
-            _stores.add(self)
+        _stores.add(self)
 
     @property
     def waits(self) -> bool:
@@ -202,50 +199,45 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return value
 
 
-def _require_own_header(path: Path) -> None:
-    """Refuse a foreign file before SQLite touches it. A file that another process is making has a rollback journal beside it."""
+def _require_own_file(path: Path) -> None:
+    """Refuse a foreign file before it is opened for writing. A file that another process is making has a rollback journal beside it."""
     for _ in range(2):
-        header = _header(path)
-        if not header or header[_APPLICATION_ID_AT] == APPLICATION_ID.to_bytes(4, "big"):
-            return
-        if header.startswith(_MAGIC) and header[_APPLICATION_ID_AT] == bytes(4) and path.with_name(path.name + "-journal").exists():
+        found = _application_id_in_place(path)
+        if found in (None, APPLICATION_ID) or (found == 0 and path.with_name(path.name + "-journal").exists()):
             return
     raise foreign(path)
 
 
-def _header(path: Path) -> bytes:
+def _application_id_in_place(path: Path) -> int | None:
+    """What the file says of itself, read without a lock, a log or a change; ``None`` where there is none, or an empty one.
+
+    Read by SQLite and not by ``open``: closing a file of one's own drops every lock that the process has on it
+    (page "How To Corrupt An SQLite Database File", 2.2), those of other stores on the same file included.
+    """
     try:
-        with path.open("rb") as file:
-            return file.read(100)
+        if path.stat().st_size == 0:
+            return None
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise unwritable(path, "its directory does not exist") from None
-        return b""
+        return None
     except OSError as failed:
         raise unwritable(path, failed.strerror or str(failed)) from failed
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _is_open_here(path: Path) -> bool:
-    identity = _identity(path)
-    return identity is not None and any(store.identity == identity for store in _stores)
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as connection:
+            return _pragma(connection, "application_id")
+    except sqlite3.OperationalError as failed:
+        raise unwritable(path, str(failed)) from failed
+    except sqlite3.DatabaseError as failed:
+        raise (foreign(path) if failed.sqlite_errorcode == sqlite3.SQLITE_NOTADB else damaged(path, str(failed))) from failed
 
 
 # Sessions hold their store, so that a store that no one can use any more drops out by itself.
-_opening: Final = Lock()
 _stores: Final[WeakSet[SqliteStore]] = WeakSet()
 _forking: Final[list[SqliteStore]] = []
 
 
 def _before_fork() -> None:
-    _opening.acquire()
     for store in list(_stores):
         store.before_fork()
         _forking.append(store)
@@ -254,7 +246,6 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     while _forking:
         _forking.pop().after_fork()
-    _opening.release()
 
 
 if hasattr(os, "register_at_fork"):
