@@ -140,10 +140,12 @@ def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: i
         raise InvalidRequest(f"{scope.entity}: modify compares a version or a stamp; give the type a version, or the table its stamp")
     entity = yield from get(scope, key, consistent=True)
     for number in range(1, runs + 1):
+        # As stored, because a list inside the entity may be changed in place, and then the two are equal.
+        before = scope.schema.to_item(entity)
         changed = yield from call_user(change, entity)
         _check_changed(scope, changed)
-        if changed is entity or changed == entity:
-            return entity
+        if scope.schema.to_item(changed) == before:
+            return changed
         outcome = yield from put(scope, changed, _IF_UNCHANGED)
         if isinstance(outcome, Applied):
             return outcome.item
