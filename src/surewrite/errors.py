@@ -62,7 +62,7 @@ class DefinitionError(SurewriteError, TypeError):
 
 
 class UndecodableItem(SurewriteError, ValueError):
-    """A stored item does not fit the entity that it is read as; reading changed nothing.
+    """A stored item does not fit the entity that it is read as. Reading changed nothing; where the text says that a write was applied, it was.
 
     ``entity`` is the type that was asked for, ``field`` the field that does not fit (or ``None``), ``stored_type`` the
     letters of the type stored in its place, such as ``"S"``, or ``None`` where nothing is stored.
@@ -147,7 +147,7 @@ class OutcomeUnknown(SurewriteError):
     """The write may have taken effect, now or up to five minutes after it was sent, and nothing proves either.
 
     ``item`` is the entity last seen, if any answer showed one, ``plan`` what was sent. ``superseded`` is true where
-    that item carries a newer order than the write: whatever became of it, the newer state stays. A write that is
+    that item carries the write's own order or a newer one: whatever became of the write, nothing is left to do. A write that is
     guarded or not idempotent took effect at most once; an idempotent one any number of times.
     """
 
