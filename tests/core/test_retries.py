@@ -250,7 +250,9 @@ def test_a_cancelled_transaction_is_a_conflict_of_the_kind_of_its_refusals(bench
         bench.db.retry_on_conflict(attempts=2)(transact)(lambda tx: tx.create(Account(id="a")))
     assert len(runs) == 3
     with pytest.raises(sw.TransactionCanceled):
-        bench.db.retry_on_conflict(attempts=2, on=sw.ConflictKind.CONDITION)(transact)(lambda tx: tx.delete(KEY.ignore_version(), condition=Account.balance == 9))
+        bench.db.retry_on_conflict(attempts=2, on=sw.ConflictKind.CONDITION)(transact)(
+            lambda tx: tx.delete(KEY.ignore_version(), condition=Account.balance == 9)
+        )
     assert len(runs) == 5
     with pytest.raises(sw.TransactionCanceled):
         bench.db.retry_on_conflict(attempts=2, on=sw.ConflictKind.CONDITION)(transact)(lambda tx: tx.delete(Account.key_of("z").ignore_version()))

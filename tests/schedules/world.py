@@ -60,10 +60,13 @@ class Time:
     def __init__(self) -> None:
         self.monotonic = 100.0
         self.wall = START_SECONDS
+        self.on_wait: Callable[[], object] = lambda: None
+        """What happens to a client while it waits: an interrupt, a freeze of its process."""
 
     def advance(self, seconds: float) -> None:
         self.monotonic += seconds
         self.wall += seconds
+        self.on_wait()
 
     async def wait(self, seconds: float) -> None:
         self.advance(seconds)
@@ -223,6 +226,10 @@ class World:
         result = self.faults.release()
         if inspect.isawaitable(result):
             self.run(result)
+
+    def interrupt(self) -> None:
+        """What a user does who stops waiting: Control-C, or the cancellation of the task."""
+        raise asyncio.CancelledError if self.kind == "asyncio" else KeyboardInterrupt
 
     @property
     def effects(self) -> int:

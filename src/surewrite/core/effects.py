@@ -38,12 +38,14 @@ class Moment:
     """One reading of the clocks, in seconds.
 
     ``wall`` is this machine's time since 1970, ``server`` the same corrected by what the service's answers said of its
-    own clock, ``monotonic`` never goes back and stands still for nothing but a frozen process.
+    own clock, ``monotonic`` never goes back and stands still for nothing but a frozen process. ``server_known`` is false as
+    long as no answer told the service's clock, so that ``server`` is a guess.
     """
 
     wall: float
     server: float
     monotonic: float
+    server_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,10 @@ the write is turned away for longer than a signed request lives: refused, for go
 belongs to the write: ask with the write's own bytes. Success: applied. Cancelled: fence once more; success then is
 refused, and a mismatch again is refused too, for then the service remembers the cancelled original and nothing under this
 token can run. Shown for both treatments of cancelled originals by the explorer.
+
+Only a cancellation says that the service judged the write's own bytes: any other definite error (rights, no such table)
+says nothing of what is stored under the token. And the write's own bytes may be sent no longer than the write itself, for a
+late copy of them must not outlive the token.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from surewrite.core.answers import Answer
+from surewrite.core.answers import Answer, Rejection
 from surewrite.core.attempts import backoff_seconds
 from surewrite.core.decisions import AnswerClass
 from surewrite.core.effects import Steps, now, pause, send
@@ -50,13 +54,13 @@ def _after_fence(phase: _Phase, answer: AnswerClass) -> Next:
     return phase if answer in _AGAIN else FenceWord.UNKNOWN
 
 
-def _after_ask(answer: AnswerClass, *, named: bool) -> Next:
+def _after_ask(answer: AnswerClass, *, cancelled: bool, named: bool) -> Next:
     if answer in (AnswerClass.DONE, AnswerClass.OWN):
         return FenceWord.APPLIED
     if answer is AnswerClass.MISMATCH:
         # Neither the write nor the fence: a late fence of ours took the token meanwhile, or, under a name, a third content did.
         return FenceWord.OTHER_CONTENT if named else FenceWord.REFUSED
-    if answer is AnswerClass.OTHER:
+    if cancelled and answer not in _AGAIN:
         return _Phase.FENCE_AFTER_CANCEL
     # Nobody knows yet which of the two holds the token, so the fence is asked first again. Turned away for rights or the
     # like is no cancellation: a write that took effect is turned away as well.
@@ -71,14 +75,18 @@ def settle_by_fence(environment: Environment, plan: TransactionPlan, life: Token
         moment = yield from now()
         if isinstance(phase, FenceWord):
             return phase
+        asking = phase is _Phase.ASK
         if moment.monotonic - started.monotonic >= environment.deadline_seconds or not life.fence_proves(moment):
             return FenceWord.UNKNOWN
-        asking = phase is _Phase.ASK
-        answer = classify((yield from send(plan.request() if asking else plan.fence, environment.timeout_seconds)))
+        if asking and not life.may_send(moment):
+            return FenceWord.UNKNOWN
+        reply = yield from send(plan.request() if asking else plan.fence, environment.timeout_seconds)
+        answer = classify(reply)
         answered = yield from now()
         if not life.fence_proves(answered):
             return FenceWord.UNKNOWN
-        phase = _after_ask(answer, named=plan.name is not None) if asking else _after_fence(phase, answer)
+        cancelled = isinstance(reply, Rejection) and reply.code == "TransactionCanceledException"
+        phase = _after_ask(answer, cancelled=cancelled, named=plan.name is not None) if asking else _after_fence(phase, answer)
         if answer in _AGAIN:
             yield from pause((yield from backoff_seconds(number)))
     return phase if isinstance(phase, FenceWord) else FenceWord.UNKNOWN

@@ -13,7 +13,7 @@ from surewrite.core.fresh import fresh_item
 from surewrite.core.guards import guard_of_put, guard_of_update
 from surewrite.core.keys import Key, Target
 from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, state_changes, write_state
-from surewrite.core.plans import Expected, Plan, Verb, VersionDemand
+from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
@@ -129,15 +129,19 @@ def plan_check(scope: Scope, key: Key[Any], condition: Condition[Any], occasion:
     return draft.plan("check", judged, guard=Guard.TOKEN, stamp=None)
 
 
-def plan_upsert_over_expired(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, occasion: Occasion) -> Plan:
+def plan_upsert_over_expired(
+    scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, occasion: Occasion, *, in_doubt: InDoubt | None = None
+) -> Plan:
     """Replace exactly the expired item that refused an upsert by a whole new one, made as if none were stored."""
-    draft, own = _draft_of_change(scope, target, changes, occasion, Options())
+    draft, own = _draft_of_change(scope, target, changes, occasion, Options(in_doubt=in_doubt))
     item = fresh_item(draft.key, _upsert_changes(draft, target, changes, own))
     version = 1 if draft.names.version is not None else None
     stamp = draft.stamp(version)
     write_state(draft, item, version, stamp, stamp)
-    demanded = all_of(exists(attribute(draft.partition_key())), draft.expired(), _unchanged(draft, expired))
-    return draft.plan("put", demanded, guard=_stamped(expired), stamp=stamp, version=version, expected=expired, stored=checked_size(scope, item))
+    unchanged = _unchanged(draft, expired)
+    demanded = all_of(exists(attribute(draft.partition_key())), draft.expired(), unchanged)
+    guard = Guard.IDEMPOTENT if unchanged is None else _stamped(expired)
+    return draft.plan("put", demanded, guard=guard, stamp=stamp, version=version, expected=expired, stored=checked_size(scope, item))
 
 
 def _plan_new(draft: Draft, entity: Any, verb: Verb) -> Plan:

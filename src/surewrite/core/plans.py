@@ -109,8 +109,13 @@ class Plan:
         """The write as one action of a transaction."""
         return {_OPERATIONS[self.verb][1]: self.body}
 
-    def without_resend(self) -> bool:
-        return self.raise_in_doubt or self.guard is Guard.NOT_IDEMPOTENT
+    @property
+    def once(self) -> bool:
+        """Whether an applied write certainly took effect exactly once, for one life of the item, whatever was in doubt.
+
+        Not where it also makes an item: if somebody deletes that in between, a resend makes another.
+        """
+        return self.guard.once and self.fails_on_absent
 
 
 def classify_refusal(plan: Plan, item: Item | None, *, shows_items: bool) -> AnswerClass:
@@ -159,7 +164,7 @@ def _classify_expected(plan: Plan, expected: Expected, item: Item) -> AnswerClas
 def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
     """Which demand of the write the stored item did not meet: a missing item first, then another type, then the version, then the condition."""
     if item is None:
-        return RefusalReason.ITEM_NOT_FOUND
+        return RefusalReason.ALREADY_EXISTS if plan.verb == "create" and not plan.fails_on_absent else RefusalReason.ITEM_NOT_FOUND
     if plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark):
         return RefusalReason.CONDITION_FAILED
     if is_expired(plan, item):
@@ -175,6 +180,22 @@ def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
         if moved:
             return RefusalReason.VERSION_CONFLICT
     return RefusalReason.CONDITION_FAILED
+
+
+def replaces_expired(plan: Plan, item: Item) -> bool:
+    """Whether an upsert that this item refused is to replace it: it has expired, and all that the upsert demands holds where none is stored.
+
+    An order is judged on the stored item as long as there is one: a late event must not move it back.
+    """
+    if plan.verb != "upsert" or plan.fails_on_absent or not is_expired(plan, item):
+        return False
+    return not (plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark))
+
+
+def state_of(plan: Plan, item: Item) -> Expected:
+    """The state that the item is in, for a write that demands to find exactly it."""
+    names = plan.names
+    return Expected(stored_version(item, names.version), stored_text(item, names.stamp), stored_text(item, names.birth))
 
 
 def is_expired(plan: Plan, item: Item) -> bool:

@@ -23,15 +23,19 @@ SERVER_DRIFT_SECONDS_MAX = 30.0
 
 
 class TokenLife:
-    """The time since a token was first sent, by whichever clock says more: a frozen process has a monotonic clock that stood still."""
+    """The time since a token was first sent, by whichever clock says more: a frozen process has a monotonic clock that stood still.
 
-    __slots__ = ("began",)
+    The service's clock counts from the first moment that knows it: what the first answer tells of it is no drift.
+    """
+
+    __slots__ = ("_ahead_seconds", "began")
 
     def __init__(self, began: Moment) -> None:
         self.began = began
+        self._ahead_seconds = began.server - began.wall if began.server_known else None
 
     def elapsed_seconds(self, moment: Moment) -> float:
-        return max(moment.wall - self.began.wall, moment.monotonic - self.began.monotonic, moment.server - self.began.server)
+        return max(moment.wall - self.began.wall, moment.monotonic - self.began.monotonic, moment.wall - self.began.wall + self._drift_seconds(moment))
 
     def may_send(self, moment: Moment) -> bool:
         """Whether the write itself may still be sent under its token."""
@@ -42,4 +46,13 @@ class TokenLife:
         return self.elapsed_seconds(moment) < FENCE_SECONDS_MAX and not self._drifted(moment)
 
     def _drifted(self, moment: Moment) -> bool:
-        return abs((moment.server - moment.wall) - (self.began.server - self.began.wall)) > SERVER_DRIFT_SECONDS_MAX
+        return abs(self._drift_seconds(moment)) > SERVER_DRIFT_SECONDS_MAX
+
+    def _drift_seconds(self, moment: Moment) -> float:
+        """How far the service's clock moved against this machine's since it was first known."""
+        ahead_seconds = moment.server - moment.wall
+        if self._ahead_seconds is None:
+            if not moment.server_known:
+                return 0.0
+            self._ahead_seconds = ahead_seconds
+        return ahead_seconds - self._ahead_seconds

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from surewrite.core import limits
+from surewrite.core.answers import Reason
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Marker
-from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert
-from surewrite.core.plans import Plan
+from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
+from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
@@ -41,6 +42,8 @@ class Intent:
     plan: Callable[[Occasion, Options], Plan]
     asks_again: bool = False
     """A conflict on this action outranks refusals of others: its item says what the whole transaction is about."""
+    replace_expired: Callable[[Expected, Occasion], Plan] | None = None
+    """Of an upsert: the replacement of exactly the expired item that refused it."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -72,6 +75,10 @@ class TransactionPlan:
     def with_token(self, token: str) -> TransactionPlan:
         return replace(self, token=token, fence=_fence(self.actions[0].intents[0].scope, token))
 
+    def with_actions(self, actions: Sequence[Action], token: str) -> TransactionPlan:
+        """Another transaction for the same intents. Another content needs another token."""
+        return _plan_of(tuple(actions), token, self.name)
+
 
 @dataclass(slots=True)
 class TransactionDraft:
@@ -92,7 +99,12 @@ class TransactionDraft:
         return self._add(scope, "update", target, _key(scope, target), options, lambda o, p: plan_update(scope, target, changes, o, p))
 
     def upsert(self, scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Marker[Any]:
-        return self._add(scope, "upsert", target, _key(scope, target), options, lambda o, p: plan_upsert(scope, target, changes, o, p))
+        def replace_expired(expired: Expected, occasion: Occasion) -> Plan:
+            return plan_upsert_over_expired(scope, target, changes, expired, occasion)
+
+        marker = self._add(scope, "upsert", target, _key(scope, target), options, lambda o, p: plan_upsert(scope, target, changes, o, p))
+        self.intents[-1] = replace(self.intents[-1], replace_expired=replace_expired)
+        return marker
 
     def delete(self, scope: Scope, target: Any, options: Options) -> Marker[Any]:
         return self._add(scope, "delete", target, _key(scope, target), options, lambda o, p: plan_delete(scope, target, o, p))
@@ -127,18 +139,42 @@ def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str)
     """
     if not draft.intents:
         raise InvalidRequest("the transaction has no action")
-    actions = tuple(Action(_planned(intents, occasion), intents) for intents in _by_item(draft.intents))
+    actions = tuple(Action(intents[0].plan(occasion, merged_options(intents)), intents) for intents in _by_item(draft.intents))
     if len(actions) > limits.TRANSACTION_ACTIONS:
         raise InvalidRequest(
             f"the transaction has {len(actions)} actions and the service takes {limits.TRANSACTION_ACTIONS}; it is not split, since half of it could fail"
         )
     if draft.name is not None:
         _require_timeless(actions)
+    return _plan_of(actions, token, draft.name)
+
+
+def replace_expired_items(actions: Sequence[Action], reasons: Sequence[Reason], occasion: Occasion) -> tuple[Action, ...] | None:
+    """The actions where each upsert that an expired item refused replaces exactly that item; ``None`` if there was none such."""
+    if len(actions) != len(reasons):
+        return None
+    found = tuple(_replacing(action, reason, occasion) for action, reason in zip(actions, reasons, strict=True))
+    return None if all(new is old for new, old in zip(found, actions, strict=True)) else found
+
+
+def _replacing(action: Action, reason: Reason, occasion: Occasion) -> Action:
+    intent, item = action.intents[0], reason.item
+    if intent.replace_expired is None or reason.code != "ConditionalCheckFailed":
+        return action
+    if action.plan.verb != "upsert":
+        # The expired item was swept or rescued since: it takes the upsert again.
+        return replace(action, plan=intent.plan(occasion, merged_options(action.intents)))
+    if item is None or not replaces_expired(action.plan, item):
+        return action
+    return replace(action, plan=intent.replace_expired(state_of(action.plan, item), occasion))
+
+
+def _plan_of(actions: tuple[Action, ...], token: str, name: str | None) -> TransactionPlan:
     body = {"TransactItems": [action.plan.action() for action in actions]}
     size = len(json.dumps(body))
     if size > limits.TRANSACTION_BYTES:
         raise InvalidRequest(f"the transaction has {size} bytes and the service takes {limits.TRANSACTION_BYTES}; it is not split, since half of it could fail")
-    return TransactionPlan(actions, body, token, draft.name, _fence(draft.intents[0].scope, token))
+    return TransactionPlan(actions, body, token, name, _fence(actions[0].intents[0].scope, token))
 
 
 def token_of_name(name: str) -> str:
@@ -173,13 +209,14 @@ def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
     return grouped
 
 
-def _planned(intents: tuple[Intent, ...], occasion: Occasion) -> Plan:
-    first, options = intents[0], intents[0].options
+def merged_options(intents: tuple[Intent, ...]) -> Options:
+    """The options of the first intent, with the conditions of the checks that it serves too."""
+    options = intents[0].options
     for other in intents[1:]:
         assert other.options.condition is not None
         joined = other.options.condition if options.condition is None else options.condition & other.options.condition
         options = replace(options, condition=joined)
-    return first.plan(occasion, options)
+    return options
 
 
 def _require_timeless(actions: Sequence[Action]) -> None:

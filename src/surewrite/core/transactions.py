@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from surewrite.core.answers import Answer, Reason, Rejection, Success
+from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer
 from surewrite.core.decisions import BUSY_REASONS, AnswerClass, Decision, Guard, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, send
@@ -23,9 +23,20 @@ from surewrite.core.plans import is_own
 from surewrite.core.scopes import Occasion
 from surewrite.core.token_life import TokenLife
 from surewrite.core.token_probe import require_tokens
-from surewrite.core.transaction_drafts import Action, TransactionDraft, TransactionPlan, compile_transaction, token_of_name, unique_of_name
-from surewrite.core.writes import refusal, rejection, stored_entity
-from surewrite.errors import InvalidRequest, OutcomeUnknown
+from surewrite.core.transaction_drafts import (
+    Action,
+    Intent,
+    TransactionDraft,
+    TransactionPlan,
+    compile_transaction,
+    replace_expired_items,
+    token_of_name,
+    unique_of_name,
+)
+from surewrite.core.writes import OVER_EXPIRED_ATTEMPTS_MAX, refusal, rejection, stored_entity
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
+
+R = TypeVar("R")
 
 
 def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
@@ -45,7 +56,25 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     plan = compile_transaction(draft, Occasion(moment, unique), token)
     draft.committed = True
     yield from require_tokens(environment, plan.fence, named=draft.name is not None)
-    return (yield from _send_until_decided(environment, plan))
+    for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):
+        course = _Course(plan)
+        result = yield from _interruptible(environment, course, _send_until_decided(environment, course))
+        replacing = (yield from _replace_expired(course)) if isinstance(result, Canceled) and draft.name is None else None
+        if replacing is None:
+            return result
+        plan = replacing
+    raise Throttled(f"the transaction was not made: expired items under its keys changed in each of {OVER_EXPIRED_ATTEMPTS_MAX} tries to replace them")
+
+
+def _replace_expired(course: _Course) -> Steps[TransactionPlan | None]:
+    """The transaction once more, with upserts that an expired item refused replacing exactly that item: it counts as absent."""
+    reasons = course.answer.reasons if isinstance(course.answer, Rejection) else ()
+    if not any(action.intents[0].replace_expired is not None for action in course.plan.actions):
+        return None
+    moment = yield from now()
+    unique = yield from new_id()
+    actions = replace_expired_items(course.plan.actions, reasons, Occasion(moment, unique))
+    return None if actions is None else course.plan.with_actions(actions, (yield from _new_token()))
 
 
 def _new_token() -> Steps[str]:
@@ -56,21 +85,39 @@ def _new_token() -> Steps[str]:
 
 @dataclass(slots=True)
 class _Course:
-    """Where the sending of one transaction stands."""
+    """Where the sending of one transaction stands. ``sent`` is when its latest attempt began, ``answer`` what that was answered."""
 
     plan: TransactionPlan
-    life: TokenLife
-    deadline: float
+    life: TokenLife | None = None
+    deadline: float = 0.0
+    sent: Moment | None = None
+    answer: Answer = NotSent("nothing was sent yet")
     in_doubt: bool = False
+    under_way: bool = False
     attempts: int = 0
 
 
-def _send_until_decided(environment: Environment, plan: TransactionPlan) -> Steps[Committed | Canceled]:
-    moment = yield from now()
-    course = _Course(plan, TokenLife(moment), moment.monotonic + environment.deadline_seconds)
+def _interruptible(environment: Environment, course: _Course, steps: Steps[R]) -> Steps[R]:
+    """An interrupt at any step of a transaction in doubt is recorded, and carries its plan."""
+    try:
+        return (yield from steps)
+    except SurewriteError:
+        raise
+    except BaseException as interruption:
+        if course.sent is not None and (course.in_doubt or course.under_way):
+            _remember_doubt(environment, course.plan, course.sent)
+            interruption.add_note("surewrite: a transaction was interrupted after it was begun: it may have taken effect")
+            vars(interruption)["plan"] = course.plan
+        raise
+
+
+def _send_until_decided(environment: Environment, course: _Course) -> Steps[Committed | Canceled]:
+    course.sent = yield from now()
+    course.life = TokenLife(course.sent)
+    course.deadline = course.sent.monotonic + environment.deadline_seconds
     for number in range(1, ATTEMPTS_MAX + 1):
         course.attempts = number
-        answer = yield from _send_recording_doubt(environment, course, moment)
+        answer = yield from _send(environment, course, course.sent)
         if isinstance(answer, (Success, Rejection)) and answer.resent:
             course.in_doubt = True
         answer_class = _classify(course.plan, answer)
@@ -78,43 +125,51 @@ def _send_until_decided(environment: Environment, plan: TransactionPlan) -> Step
         course.in_doubt = course.in_doubt or brings_doubt(answer_class)
         _observe(environment, course, "attempt", answer_class.name.lower())
         if decision is Decision.RESEND:
-            seconds = yield from backoff_seconds(number)
-            moment = yield from now()
-            if moment.monotonic + seconds >= course.deadline or number == ATTEMPTS_MAX or not course.life.may_send(moment):
-                decision = Decision.FENCE if course.in_doubt else decide_at_deadline(Decision.RESEND, in_doubt=False)
-            else:
-                yield from pause(seconds)
-                moment = yield from _prepare_next(course, answer_class)
+            if number < ATTEMPTS_MAX and (yield from _wait_to_send_again(course, answer_class)):
                 continue
-        return (yield from _finish(environment, course, decision, answer))
+            decision = Decision.FENCE if course.in_doubt else decide_at_deadline(Decision.RESEND, in_doubt=False)
+        return (yield from _finish(environment, course, decision))
     raise AssertionError("the last attempt is decided")
 
 
-def _prepare_next(course: _Course, answer_class: AnswerClass) -> Steps[Moment]:
-    """A cancellation with nothing in doubt lets go of its token: whether the service remembers cancelled originals is not documented."""
-    if answer_class is AnswerClass.BUSY and not course.in_doubt and course.plan.name is None:
+def _wait_to_send_again(course: _Course, answer_class: AnswerClass) -> Steps[bool]:
+    """Pause. False where no time is left, of the deadline or of the token: also asked after the pause, since a process may be frozen in it."""
+    assert course.life is not None
+    seconds = yield from backoff_seconds(course.attempts)
+    moment = yield from now()
+    if moment.monotonic + seconds >= course.deadline or not course.life.may_send(moment):
+        return False
+    yield from pause(seconds)
+    fresh = answer_class is AnswerClass.BUSY and not course.in_doubt and course.plan.name is None
+    if fresh:
+        # A cancellation with nothing in doubt lets go of its token: whether the service remembers cancelled originals is not documented.
         course.plan = course.plan.with_token((yield from _new_token()))
-        moment = yield from now()
+    moment = yield from now()
+    if moment.monotonic >= course.deadline or not (fresh or course.life.may_send(moment)):
+        return False
+    if fresh:
         course.life = TokenLife(moment)
-        return moment
-    return (yield from now())
+    course.sent = moment
+    return True
 
 
-def _send_recording_doubt(environment: Environment, course: _Course, moment: Moment) -> Steps[Answer]:
-    timeout = max(0.001, min(environment.timeout_seconds, course.deadline - moment.monotonic))
-    try:
-        return (yield from send(course.plan.request(), timeout))
-    except BaseException as interruption:
-        _remember_doubt(environment, course.plan, moment)
-        interruption.add_note("surewrite: a transaction was interrupted after it was begun: it may have taken effect")
-        vars(interruption)["plan"] = course.plan
-        raise
+def _send(environment: Environment, course: _Course, moment: Moment) -> Steps[Answer]:
+    course.under_way = True
+    course.answer = yield from send(course.plan.request(), max(0.001, min(environment.timeout_seconds, course.deadline - moment.monotonic)))
+    course.under_way = False
+    return course.answer
 
 
 def _remember_doubt(environment: Environment, plan: TransactionPlan, moment: Moment) -> None:
     for action in plan.actions:
         if action.plan.stamp is not None:
             environment.doubts.add(action.plan.stamp, moment.monotonic)
+
+
+def _forget_doubt(environment: Environment, plan: TransactionPlan) -> None:
+    for action in plan.actions:
+        if action.plan.stamp is not None:
+            environment.doubts.discard(action.plan.stamp)
 
 
 def _classify(plan: TransactionPlan, answer: Answer) -> AnswerClass:
@@ -144,20 +199,24 @@ def classify_reasons(actions: tuple[Action, ...], reasons: tuple[Reason, ...]) -
     return AnswerClass.REJECTED
 
 
-def _finish(environment: Environment, course: _Course, decision: Decision, answer: Answer) -> Steps[Committed | Canceled]:
+def _finish(environment: Environment, course: _Course, decision: Decision) -> Steps[Committed | Canceled]:
     plan = course.plan
     if decision is Decision.FENCE:
+        assert course.life is not None
         word = yield from settle_by_fence(environment, plan, course.life, lambda reply: _classify(plan, reply))
-        return (yield from _tell_fence_word(environment, course, word, answer))
-    return _tell(environment, course, decision, answer)
+        return (yield from _tell_fence_word(environment, course, word))
+    return _tell(environment, course, decision)
 
 
-def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord, answer: Answer) -> Steps[Committed | Canceled]:
+def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord) -> Steps[Committed | Canceled]:
+    if word is not FenceWord.UNKNOWN:
+        course.in_doubt = False
+        _forget_doubt(environment, course.plan)
     match word:
         case FenceWord.APPLIED:
-            return _tell(environment, course, Decision.RECOVERED, answer)
+            return _tell(environment, course, Decision.RECOVERED)
         case FenceWord.REFUSED:
-            return _tell(environment, course, Decision.REFUSED, answer)
+            return _tell(environment, course, Decision.REFUSED)
         case FenceWord.OTHER_CONTENT:
             raise InvalidRequest(
                 "this name was used with other content: a transaction of the same name and another body was sent within ten minutes; nothing of this one was written",
@@ -167,24 +226,25 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord,
             moment = yield from now()
             _remember_doubt(environment, course.plan, moment)
             _observe(environment, course, "unknown", "unknown")
-            raise _unknown(environment, course, answer)
+            _count_applied(course.plan)
+            raise _unknown(environment, course)
 
 
-def _unknown(environment: Environment, course: _Course, answer: Answer) -> OutcomeUnknown:
+def _unknown(environment: Environment, course: _Course) -> OutcomeUnknown:
     def settle() -> Steps[Committed | Canceled]:
-        return _finish(environment, course, Decision.FENCE, answer)
+        return _interruptible(environment, course, _finish(environment, course, Decision.FENCE))
 
     return OutcomeUnknown(
-        f"the transaction may have taken effect, or may within five minutes: {describe_answer(answer)} after {course.attempts} attempt(s), and no fence was answered."
-        " Run error.settle() within nine minutes of the first attempt to settle it, or read what it writes",
+        f"the transaction may have taken effect, or may within five minutes: {describe_answer(course.answer)} after {course.attempts} attempt(s), and no fence"
+        " settled it. Run error.settle() within four minutes of the first attempt to settle it, or read what it writes",
         attempts=course.attempts,
         plan=course.plan,
         settlement=Operation(settle),
     )
 
 
-def _tell(environment: Environment, course: _Course, decision: Decision, answer: Answer) -> Committed | Canceled:
-    plan = course.plan
+def _tell(environment: Environment, course: _Course, decision: Decision) -> Committed | Canceled:
+    plan, answer = course.plan, course.answer
     match decision:
         case Decision.APPLIED | Decision.RECOVERED:
             _count_applied(plan)
@@ -193,7 +253,7 @@ def _tell(environment: Environment, course: _Course, decision: Decision, answer:
             return Committed(_items(plan), attempts=course.attempts, recovered=decision is Decision.RECOVERED)
         case Decision.REFUSED:
             _observe(environment, course, "conflict", "refused")
-            return _canceled(course, answer)
+            return _canceled(course)
         case _:
             if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException":
                 raise _cancelled_for_another_cause(plan, course.attempts, answer)
@@ -212,10 +272,11 @@ def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: R
     return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False))
 
 
-def _canceled(course: _Course, answer: Answer) -> Canceled:
+def _canceled(course: _Course) -> Canceled:
+    assert course.life is not None
     refusals: dict[Marker[Any], Refusal[Any]] = {}
     reasons: dict[Marker[Any], Reason] = {}
-    found = answer.reasons if isinstance(answer, Rejection) else ()
+    found = course.answer.reasons if isinstance(course.answer, Rejection) else ()
     for action, reason in zip(course.plan.actions, found, strict=False):
         for intent in action.intents:
             reasons[intent.marker] = reason
@@ -228,18 +289,18 @@ def _items(plan: TransactionPlan) -> dict[Marker[Any], Callable[[], Any]]:
     found: dict[Marker[Any], Callable[[], Any]] = {}
     for action in plan.actions:
         for intent in action.intents:
-            found[intent.marker] = _item_of(action, intent.scope, intent.subject if intent is action.intents[0] else None)
+            found[intent.marker] = _item_of(action, intent)
     return found
 
 
-def _item_of(action: Action, scope: Any, subject: Any) -> Callable[[], Any]:
+def _item_of(action: Action, intent: Intent) -> Callable[[], Any]:
     def stored() -> Any:
-        if subject is None or action.plan.stored is None:
+        if intent.verb not in ("create", "put"):
             raise InvalidRequest(
-                f"{action.plan.entity}: a transaction returns no item, so what {action.plan.verb} left is not known here: get it by its key",
+                f"{action.plan.entity}: a transaction returns no item, so what the {intent.verb} left is not known here: get it by its key",
                 key=action.plan.key,
             )
-        return stored_entity(scope, action.plan, subject)
+        return stored_entity(intent.scope, action.plan, intent.subject)
 
     return stored
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from surewrite.core.answers import NotSent, Rejection
 from surewrite.core.attempts import Ending, attempt_until_decided, describe_answer
 from surewrite.core.conditions import Change
-from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision, Guard
+from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision
 from surewrite.core.effects import Moment, Steps, new_id, now
 from surewrite.core.entities import Stored, stored_state, with_stored
-from surewrite.core.guards import shows_newer_order
 from surewrite.core.keys import Target
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
 from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
-from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, stored_text, stored_version
+from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, replaces_expired, state_of, stored_text
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import (
@@ -64,14 +64,11 @@ def upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], op
         occasion = yield from _occasion()
         plan = plan_upsert(scope, target, changes, occasion, options)
         ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
-        if not _refused_by_expired(plan, ending):
+        if ending.item is None or not _may_replace(plan, ending) or not replaces_expired(plan, ending.item):
             return conclude(scope, plan, ending, occasion.moment)
-        assert ending.item is not None
-        if plan.mark is not None and _keeps_order(plan, ending.item):
-            return conclude(scope, plan, ending, occasion.moment)
-        outcome = yield from _replace_expired(scope, target, changes, ending.item)
+        outcome = yield from _replace_expired(scope, target, changes, state_of(plan, ending.item), options)
         if outcome is not None:
-            return outcome
+            return replace(outcome, once=outcome.once and not ending.in_doubt)
     raise Throttled(f"{scope.entity}: an expired item under this key changed in each of {OVER_EXPIRED_ATTEMPTS_MAX} tries to replace it", key=target)
 
 
@@ -96,7 +93,7 @@ def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Appli
         case Decision.APPLIED | Decision.RECOVERED | Decision.GONE:
             return Applied(
                 _item_after(scope, plan, ending),
-                once=plan.guard.once or not ending.in_doubt,
+                once=plan.once or not ending.in_doubt,
                 recovered=ending.decision is Decision.RECOVERED,
                 gone=ending.decision is Decision.GONE,
                 attempts=ending.attempts,
@@ -192,8 +189,10 @@ def _put_plan(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[A
 
 
 def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
+    if ending.decision is Decision.GONE:
+        return None
     if plan.returning == "old" and plan.verb != "delete":
-        if ending.in_doubt:
+        if ending.in_doubt and not (plan.once and ending.decision is Decision.APPLIED):
             raise OldItemLost(
                 f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came; to be sure of it, get the item and put it if unchanged",
                 key=plan.key,
@@ -219,20 +218,15 @@ def _read_after(scope: Scope, plan: Plan, item: Item) -> Any:
         ) from error
 
 
-def _refused_by_expired(plan: Plan, ending: Ending) -> bool:
-    return ending.decision in (Decision.REFUSED, Decision.UNKNOWN) and ending.item is not None and not ending.in_doubt and is_expired(plan, ending.item)
+def _may_replace(plan: Plan, ending: Ending) -> bool:
+    """In doubt too: a late attempt of the upsert is turned away by its guard, or makes the same change once more."""
+    return ending.decision is Decision.REFUSED or (ending.decision is Decision.UNKNOWN and not plan.raise_in_doubt and isinstance(ending.answer, Rejection))
 
 
-def _keeps_order(plan: Plan, item: Item) -> bool:
-    return plan.guard is Guard.ORDER and plan.mark is not None and shows_newer_order(item, plan.mark)
-
-
-def _replace_expired(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], item: Item) -> Steps[Applied[Any] | Refused[Any] | None]:
+def _replace_expired(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, options: Options) -> Steps[Applied[Any] | None]:
     """Put a whole new item over exactly the expired one. ``None`` if that was swept or rescued in between."""
     occasion = yield from _occasion()
-    names = scope.names
-    expired = Expected(stored_version(item, names.version), stored_text(item, names.stamp), stored_text(item, names.birth))
-    plan = plan_upsert_over_expired(scope, target, changes, expired, occasion)
+    plan = plan_upsert_over_expired(scope, target, changes, expired, occasion, in_doubt=options.in_doubt)
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
     if ending.decision is Decision.REFUSED:
         return None

@@ -53,7 +53,7 @@ class AsyncDriver:
 
     def moment(self) -> Moment:
         wall = self._clock.wall()
-        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic())
+        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
 
     async def send(self, effect: Send) -> object:
         sent = self._clock.wall()

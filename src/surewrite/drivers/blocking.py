@@ -58,7 +58,7 @@ class BlockingDriver:
 
     def moment(self) -> Moment:
         wall = self._clock.wall()
-        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic())
+        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
 
     def send(self, effect: Send) -> object:
         sent = self._clock.wall()

@@ -49,14 +49,16 @@ class ServerOffset:
     NOISE_SECONDS = 1.0
     ANSWER_SECONDS_MAX = 5.0
 
-    __slots__ = ("seconds",)
+    __slots__ = ("known", "seconds")
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.known = False
 
     def learn(self, server_time: float, *, sent: float, read: float) -> None:
         """Take the service's clock from an answer; ``sent`` and ``read`` are this machine's wall time before and after."""
         if not 0.0 <= read - sent <= self.ANSWER_SECONDS_MAX:
             return
+        self.known = True
         difference = server_time - read
         self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
