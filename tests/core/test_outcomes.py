@@ -6,7 +6,10 @@ import pytest
 
 import surewrite as sw
 from surewrite import Attribute, Entity, Refusal, RefusalReason, Refused
+from surewrite.backends.embedded import EmbeddedBackend, open_embedded
 from surewrite.core.outcomes import refused_for
+from surewrite.testing.fault_backend import FaultBackend
+from surewrite.testing.faults import Deliver, FaultPlan, LoseRequest, Step, Where
 
 
 class Claim(Entity, discriminator="CLAIM", partition_key="CLAIM#{value}", sort_key="CLAIM"):
@@ -55,3 +58,21 @@ def test_an_outcome_keeps_every_fact_of_its_refusal() -> None:
     refused = refused_for(refusal)
     names = Refusal.__dataclass_fields__
     assert [getattr(refused, name) for name in names] == [getattr(refusal, name) for name in names]
+
+
+@pytest.mark.real_time
+def test_a_cancellation_that_only_a_fence_proved_says_so() -> None:
+    transactions = ("TransactWriteItems",)
+    plan = FaultPlan(
+        (
+            Step(Deliver(), Where(operations=transactions, mentions="surewrite-fence"), times=None),
+            Step(LoseRequest(), Where(operations=transactions), times=None),
+        )
+    )
+    backend = FaultBackend(EmbeddedBackend(open_embedded("memory:")), plan)
+    shop = sw.connect(backend, chance=sw.Chance(number=lambda: 0.0)).table("shop")
+    shop.create_table(Claim)
+    tx = shop.transaction()
+    tx.create(Claim(value="free", owner="bob"))
+    with pytest.raises(sw.TransactionCanceled, match="a fence proved it"):
+        tx.commit()

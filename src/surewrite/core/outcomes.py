@@ -198,8 +198,9 @@ class Canceled:
     def error(self) -> TransactionCanceled:
         """The cancellation as the exception that ``commit`` raises."""
         failed = ", ".join(f"{marker.description}: {refusal.reason.value}" for marker, refusal in self._refusals.items())
+        unnamed = "see the reasons of its markers" if self._reasons else "a fence proved it, and no answer named the action that was refused"
         return TransactionCanceled(
-            f"the transaction was cancelled and nothing of it was written: {failed or 'see the reasons of its markers'}",
+            f"the transaction was cancelled and nothing of it was written: {failed or unnamed}",
             attempts=self.attempts,
             refusals=dict(self._refusals),
             reasons=dict(self._reasons),
