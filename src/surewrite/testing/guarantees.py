@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from surewrite.core.answers import Rejection
 from surewrite.core.outcomes import Applied
 from surewrite.testing.ledger import WRITE_VERBS, Call, Execution, Ledger
-from surewrite.testing.states import scopes_of, stored_birth
+from surewrite.testing.states import scopes_of, stored_birth, text_at
 from surewrite.testing.violations import Violation
 from surewrite.testing.write_classes import WriteClass, class_of_write
 
@@ -16,11 +17,34 @@ def violations_of(ledger: Ledger) -> Iterator[Violation]:
     """Every word that is not true, and every write that took effect too often. Nothing where all is as the table says."""
     for call in ledger.calls:
         if call.verb in WRITE_VERBS:
-            effects = call.effects()
+            effects = operation_effects(ledger, call)
             yield from _judge_word(ledger, call, effects)
-            if len(effects) > 1:
+            if len(effects) > 1 and effects[0].attempt.call is call:
                 yield from _judge_repeats(ledger, call, effects)
+            yield from _judge_recognition(call)
             yield from _judge_strangeness(call)
+
+
+def operation_effects(ledger: Ledger, call: Call) -> list[Execution]:
+    """What the call's attempts changed, or those of the same operation where it has a name of its own.
+
+    A named transaction is the same one in whichever call; an update that adds an operation id is told applied where the id
+    was counted before.
+    """
+    own = call.effects()
+    draft = call.arguments.get("draft")
+    if draft is not None and draft.name is not None:
+        same = [other for other in ledger.calls if other.verb == "commit" and other.arguments["draft"].name == draft.name]
+    elif not own and isinstance(call.result, Applied) and call.result.recovered and call.verb == "update":
+        trees = _change_trees(call)
+        same = [other for other in ledger.calls if other.verb == "update" and _change_trees(other) == trees]
+    else:
+        return own
+    return sorted((effect for other in same for effect in other.effects()), key=lambda effect: effect.tick)
+
+
+def _change_trees(call: Call) -> list[Any]:
+    return [change.tree for change in call.arguments["changes"]]
 
 
 def _judge_word(ledger: Ledger, call: Call, effects: list[Execution]) -> Iterator[Violation]:
@@ -57,6 +81,19 @@ def _judge_repeats(ledger: Ledger, call: Call, effects: list[Execution]) -> Iter
         yield _violation("took effect twice", call, f"took effect {_times(effects)}, and may do so {kind.value}")
     elif said_once and kind is not WriteClass.LIFE:
         yield _violation("said once, took effect twice", call, f"was told that it took effect once, and took effect {_times(effects)}")
+
+
+def _judge_recognition(call: Call) -> Iterator[Violation]:
+    """The item that refused the last attempt carries a stamp of the call itself: the word can only be applied."""
+    if call.word not in ("refused", "unknown") or not call.attempts or call.verb in ("modify", "commit"):
+        return
+    answer = call.attempts[-1].answer
+    item = answer.item if isinstance(answer, Rejection) else None
+    if item is None:
+        return
+    stamps = {text_at(change.after, "_s") for effect in call.effects() for change in effect.changes if change.after is not None}
+    if {text_at(item, "_s"), text_at(item, "_b")} & (stamps - {None}):
+        yield _violation("own write not recognised", call, f"was told {call.word}, and the item that refused it carries its own stamp")
 
 
 def _judge_strangeness(call: Call) -> Iterator[Violation]:

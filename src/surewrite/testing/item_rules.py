@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from surewrite.core.entities import stored_state
+from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, Refused, RefusalReason
 from surewrite.core.scopes import Scope
 from surewrite.core.values import Item
@@ -78,7 +79,12 @@ def _judge_handed_out(world: World, call: Call) -> Iterator[Violation]:
     """The entity that a write hands out is what it stored; the one that refused it was stored while it ran."""
     scope: Scope = call.arguments["scope"]
     result, error = call.result, call.error
-    if isinstance(result, Applied) and result.item is not None and call.verb != "delete":
+    if isinstance(result, Applied) and result.gone:
+        birth = getattr(stored_state(call.subject), "birth", None) if not isinstance(call.subject, Key) else None
+        states = _states_during(world, call, 0.0)
+        if not any(_is_absent(state, scope, world, call) or (birth is not None and state is not None and text_at(state, "_b") != birth) for state in states):
+            yield _violation("gone", call, "was told that the item is gone, and it was there all the time")
+    elif isinstance(result, Applied) and result.item is not None and call.verb != "delete":
         options = call.arguments.get("options")
         old = getattr(options, "returning", "new") == "old"
         states = [change.before if old else change.after for effect in call.effects() for change in effect.changes]

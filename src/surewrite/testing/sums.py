@@ -12,19 +12,20 @@ from surewrite.testing.simulator import World
 _MAYBE = frozenset({"unknown", "interrupted", "unfinished"})
 
 
-def sum_is_told(key: Key[object], field: str, *, each: int = 1) -> Callable[[World], str | None]:
-    """Every applied write added ``each`` to a number that began at 0; writes in doubt may have, and refused ones have not."""
+def sum_is_told(key: Key[object], field: str, *, each: int = 1, start: int = 0) -> Callable[[World], str | None]:
+    """Every applied write added ``each`` to a number that began at ``start``; writes in doubt may have, and refused ones have not."""
 
     def check(world: World) -> str | None:
         entity = world.stored(key)
-        stored = 0 if entity is None else int(getattr(entity, field))
+        found = start if entity is None else int(getattr(entity, field))
+        stored = (found - start) // each
         writes = [call for call in world.ledger.calls if call.verb in WRITE_VERBS]
         applied = sum(call.word == "applied" for call in writes)
         maybe = sum(call.word in _MAYBE for call in writes)
         # A write that was told "perhaps more than once" says nothing of how often it counted.
         repeated = any(isinstance(call.result, Applied) and not call.result.once for call in writes)
-        if applied * each <= stored and (repeated or stored <= (applied + maybe) * each):
+        if applied <= stored and (repeated or stored <= applied + maybe):
             return None
-        return f"{field} is {stored}: {applied} writes of {each} were told applied, and {maybe} are in doubt"
+        return f"{field} went from {start} to {found}: {applied} writes of {each} were told applied, and {maybe} are in doubt"
 
     return check
