@@ -59,9 +59,12 @@ class _Course:
     """An attempt is being made: an interrupt now leaves its answer unread."""
 
 
-def attempt_until_decided(environment: Environment, plan: Plan, started: Moment) -> Steps[Ending]:
-    """Send the plan, and again as far as its guard allows, until there is a word for it."""
-    course = _Course(started)
+def attempt_until_decided(environment: Environment, plan: Plan, started: Moment, *, in_doubt: bool = False) -> Steps[Ending]:
+    """Send the plan, and again as far as its guard allows, until there is a word for it.
+
+    ``in_doubt`` says that an earlier request of the same write may still take effect: the word then speaks of both.
+    """
+    course = _Course(started, in_doubt)
     try:
         ending = yield from _send_until_decided(environment, plan, course, started.monotonic + environment.deadline_seconds)
     except BaseException as interruption:

@@ -60,15 +60,20 @@ def update(scope: Scope, target: Any, changes: Sequence[Change[Any]], options: O
 
 def upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], options: Options) -> Steps[Applied[Any] | Refused[Any]]:
     """Change a stored item, or make a whole one; over an expired item a whole new one, which takes a second request."""
+    in_doubt = False
     for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):
         occasion = yield from _occasion()
         plan = plan_upsert(scope, target, changes, occasion, options)
-        ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+        ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment, in_doubt=in_doubt)
         if ending.item is None or not _may_replace(plan, ending) or not replaces_expired(plan, ending.item):
             return conclude(scope, plan, ending, occasion.moment)
-        outcome = yield from _replace_expired(scope, target, changes, state_of(plan, ending.item), options)
+        # Sticky over all rounds: an upsert of an earlier one may still be carried out.
+        in_doubt = ending.in_doubt
+        outcome = yield from _replace_expired(scope, target, changes, state_of(plan, ending.item), options, in_doubt=in_doubt)
         if outcome is not None:
-            return replace(outcome, once=outcome.once and not ending.in_doubt)
+            return replace(outcome, once=outcome.once and not in_doubt)
+        if in_doubt:
+            raise unknown(scope, plan, ending)
     raise Throttled(f"{scope.entity}: an expired item under this key changed in each of {OVER_EXPIRED_ATTEMPTS_MAX} tries to replace it", key=target)
 
 
@@ -223,11 +228,13 @@ def _may_replace(plan: Plan, ending: Ending) -> bool:
     return ending.decision is Decision.REFUSED or (ending.decision is Decision.UNKNOWN and not plan.raise_in_doubt and isinstance(ending.answer, Rejection))
 
 
-def _replace_expired(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, options: Options) -> Steps[Applied[Any] | None]:
+def _replace_expired(
+    scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, options: Options, *, in_doubt: bool
+) -> Steps[Applied[Any] | None]:
     """Put a whole new item over exactly the expired one. ``None`` if that was swept or rescued in between."""
     occasion = yield from _occasion()
     plan = plan_upsert_over_expired(scope, target, changes, expired, occasion, in_doubt=options.in_doubt)
-    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment, in_doubt=in_doubt)
     if ending.decision is Decision.REFUSED:
         return None
     outcome = conclude(scope, plan, ending, occasion.moment)
