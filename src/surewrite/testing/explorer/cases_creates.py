@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from surewrite.core.answers import Rejection
+from surewrite.core.conditions import Condition
 from surewrite.core.decisions import Guard
 from surewrite.core.effects import Steps
 from surewrite.core.environment import Environment
@@ -12,10 +13,10 @@ from surewrite.core.scopes import Options
 from surewrite.core.writes import upsert as upsert_verb
 from surewrite.testing.explorer import naive, others, subjects
 from surewrite.testing.explorer.cases import Case
-from surewrite.testing.explorer.clients import verb, write
+from surewrite.testing.explorer.clients import Start, verb, write
 from surewrite.testing.explorer.promises import ANY_NUMBER, ONCE
 from surewrite.testing.explorer.search import World
-from surewrite.testing.explorer.stage import ITEM_ID, NOW_SECONDS, Price, Session, Stock, scope_of
+from surewrite.testing.explorer.stage import ITEM_ID, NOW_SECONDS, UNSTAMPED, Price, Session, Stock, scope_of
 
 THROTTLED = Rejection("ThrottlingException")
 DENIED = Rejection("AccessDeniedException")
@@ -30,6 +31,9 @@ ABSENT = World((), MODEL)
 STORED = World((subjects.STOCK,), MODEL)
 PRICED = World((subjects.PRICE,), PRICES)
 
+_seven = others.put("puts an item of amount 7 that does not end", Session(id=ITEM_ID, amount=7))
+SESSIONS = (others.save(Session), others.delete(Session), others.create(Session(id=ITEM_ID)))
+
 KEY = Price.key_of(ITEM_ID)
 ANY_VERSION = Stock.key_of(ITEM_ID).ignore_version()
 NOT_MINE = ("#s <> :mine", {"#s": "_s"}, {":mine": {"S": "-:A"}})
@@ -42,8 +46,11 @@ _back_to_paid = others.change("sets the status back to paid", Price, Price.statu
 _on_to_delivered = others.change("sets the status to delivered", Price, Price.status.set("delivered"), when=lambda price: price.status != "delivered")
 
 
-def _upsert_over_expired(around: Environment) -> Steps[Any]:
-    return upsert_verb(scope_of(Session, around), Session.key_of(ITEM_ID), [Session.amount.set(1)], Options())
+def _upsert_over_expired(condition: Condition[Any] | None = None) -> Start:
+    def make(around: Environment) -> Steps[Any]:
+        return upsert_verb(scope_of(Session, around), Session.key_of(ITEM_ID), [Session.amount.set(1)], Options(condition=condition))
+
+    return verb(make)
 
 
 CREATES = (
@@ -87,9 +94,30 @@ CREATES = (
     ),
     Case(
         "upsert-over-an-expired-item",
-        "an upsert replaces an expired item by a whole new one and tells the truth",
-        verb(_upsert_over_expired),
-        World((subjects.EXPIRED,), (others.save(Session), others.delete(Session), others.create(Session(id=ITEM_ID))), 3),
+        "an upsert replaces an expired item by a whole new one and tells the truth, over all the writes that this takes",
+        _upsert_over_expired(),
+        World((subjects.EXPIRED,), SESSIONS, 3),
+        ANY_NUMBER,
+    ),
+    Case(
+        "upsert-over-an-expired-item-by-definite-answers",
+        "the same where resends and the second write are throttled or denied",
+        _upsert_over_expired(),
+        World((subjects.EXPIRED,), SESSIONS, 1, answers=(THROTTLED, DENIED)),
+        ANY_NUMBER,
+    ),
+    Case(
+        "upsert-over-an-expired-item-with-a-condition",
+        "the same under a condition: a refusal of a later write proves nothing of an earlier one",
+        _upsert_over_expired(Session.amount.not_exists() | (Session.amount != 7)),
+        World((subjects.EXPIRED,), (others.save(Session), _seven, others.delete(Session)), 3),
+        ANY_NUMBER,
+    ),
+    Case(
+        "create-with-stamps-off",
+        "without stamps a create in doubt is unknown",
+        write(subjects.create(Stock(id=ITEM_ID), layout=UNSTAMPED)),
+        World((), (others.save(layout=UNSTAMPED), others.delete(layout=UNSTAMPED), others.create(layout=UNSTAMPED))),
         ANY_NUMBER,
     ),
     Case(
@@ -232,6 +260,13 @@ DELETES = (
         World((subjects.PRICE,), PRICES, hides_items=True),
         ANY_NUMBER,
     ),
+    Case(
+        "delete-by-key-by-definite-answers",
+        "the same where resends are throttled or denied",
+        write(subjects.delete(KEY)),
+        World((subjects.PRICE,), PRICES, 3, answers=DEFINITE),
+        ANY_NUMBER,
+    ),
     Case("delete-by-key-never-resent", "with in_doubt=raise a delete takes effect at most once", write(subjects.delete(KEY, "raise")), PRICED, ONCE),
     Case(
         "delete-hits-a-new-life",
@@ -305,6 +340,13 @@ COUNTS = (
         World((subjects.PRICE,), resends="unseen"),
         ONCE,
         breaks="told applied (exactly once), took effect twice",
+    ),
+    Case(
+        "add-over-told-resends-by-its-word",
+        "its word says so: not exactly once, or unknown",
+        write(subjects.update(KEY, Price.amount.add(5))),
+        World((subjects.PRICE,), PRICES, 3, resends="told", answers=DEFINITE),
+        ANY_NUMBER,
     ),
     Case(
         "add-over-told-resends",

@@ -103,6 +103,34 @@ VERSIONED = (
         ONCE,
     ),
     Case(
+        "update-by-version-among-deletes",
+        "also where the item is deleted and not made anew",
+        write(subjects.update(_first, Stock.amount.add(-3))),
+        World((subjects.STOCK,), (others.save(), others.delete()), 3, answers=DEFINITE),
+        ONCE,
+    ),
+    Case(
+        "update-by-version-refused-without-item",
+        "and where a refusal shows no item",
+        write(subjects.update(_first, Stock.amount.add(-3))),
+        World((subjects.STOCK,), (others.save(), others.delete()), hides_items=True),
+        ONCE,
+    ),
+    Case(
+        "delete-by-version-while-nobody-makes-anew",
+        "a delete by a bare version number, for one life of the item",
+        write(subjects.delete(_first)),
+        World((subjects.STOCK,), (others.save(), others.delete()), 3, answers=DEFINITE),
+        ONCE,
+    ),
+    Case(
+        "save-with-stamps-off-while-nobody-deletes",
+        "without stamps a save has the number only, which guards one life",
+        write(subjects.save(UNSTAMPED)),
+        World((subjects.STOCK_UNSTAMPED,), (others.save(layout=UNSTAMPED),)),
+        ONCE,
+    ),
+    Case(
         "save-by-version-and-birth",
         "version and birth would guard too",
         write(naive.with_condition(_save, *_version_and_birth)),
@@ -220,6 +248,9 @@ VERSIONED_LIMITS = (
 
 _newer = subjects.upsert(KEY, Price.amount.set(20), condition=Price.amount.not_exists_or_lt(20))
 _orders = (others.apply_if_newer(30), others.apply_if_newer(15))
+_off = others.change("sets the status to off", Price, Price.status.set("off"), when=lambda price: price.status != "off")
+_to_30 = others.change("brings the order 30", Price, Price.amount.set(30), when=lambda price: price.amount < 30)
+_to_15 = others.change("brings the order 15", Price, Price.amount.set(15), when=lambda price: price.amount < 15)
 _ID = "m1"
 _unseen = ~Price.operations.contains(_ID)
 _counted = (Price.amount.add(5), Price.operations.add(_ID))
@@ -232,6 +263,20 @@ _next_flush = others.change(
 ORDERED = (
     Case("apply-if-newer", "a state is applied once and never moves back while nobody deletes", write(_newer), World((subjects.PRICE,), _orders), ONCE),
     Case("apply-if-newer-to-nothing", "the same where no item was stored", write(_newer), World((), _orders), ONCE),
+    Case(
+        "update-if-newer",
+        "an update of a stored item only, by order, where it may be deleted",
+        write(subjects.update(KEY, Price.amount.set(20), condition=(Price.amount < 20) & (Price.status == "paid"))),
+        World((subjects.PRICE,), (_to_30, _to_15, _off, others.delete(Price)), answers=DEFINITE, actions_max=3),
+        ONCE,
+    ),
+    Case(
+        "operation-id-among-deletes",
+        "an operation id, where the item is deleted and not made anew",
+        write(_operation),
+        World((subjects.PRICE,), (others.save(Price), others.delete(Price)), 3, answers=DEFINITE),
+        ONCE,
+    ),
     Case(
         "operation-id",
         "an add with an operation id in the item: resent, and once while nobody deletes",

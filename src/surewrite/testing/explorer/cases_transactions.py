@@ -107,6 +107,27 @@ MORE_COMMITS = (
     ),
     Case("transaction-named", "a transaction that the caller named", transaction(_named_take), World((subjects.PRICE,), _AROUND, THREE), TRANSACTION),
     Case(
+        "transaction-over-told-resends",
+        "a transport that resends and says so: the token makes one of the two",
+        transaction(_take),
+        World((subjects.PRICE,), (_drain, _fill), 2, resends="told"),
+        TRANSACTION,
+    ),
+    Case(
+        "transaction-of-two",
+        "two items: both or neither",
+        transaction(_with_row),
+        World((subjects.STOCK,), (others.save(), others.delete(), others.create()), 2),
+        TRANSACTION,
+    ),
+    Case(
+        "transaction-refused-without-item",
+        "a cancellation that shows no item is settled all the same",
+        transaction(_create),
+        World((), _AROUND, 2, hides_items=True),
+        TRANSACTION,
+    ),
+    Case(
         "transaction-named-twice",
         "two contents under one name: one of them is written",
         transaction(_named_take),

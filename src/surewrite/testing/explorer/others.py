@@ -94,6 +94,15 @@ def create(entity: EntityBase | None = None, layout: TableLayout = LAYOUT) -> Ot
     return Other("makes the item anew", request)
 
 
+def put(name: str, entity: EntityBase) -> Other:
+    """Puts an entity, whatever is stored."""
+
+    def request(_item: Item | None, unique: str, _acted: int) -> Request:
+        return plan_put(scope_of(type(entity), environment()), entity, occasion(unique), Options()).request()
+
+    return Other(name, request)
+
+
 def apply_if_newer(order: int) -> Other:
     """Brings a state of another order."""
 

@@ -97,9 +97,10 @@ class Search:
         self.promise = promise
         self.client = Client(stage, start, patience, old_item=not world.hides_items)
         self._no_answer = stage.answer(NO_ANSWER)
-        self._not_sent = stage.answer(NOT_SENT)
         self._mismatch = stage.answer(MISMATCH)
-        self._answers = tuple(stage.answer(answer) for answer in world.answers)
+        # Over a transport that sends twice, one of the two is under way whatever became of the other.
+        refused = (NOT_SENT,) if world.answers and world.resends == "never" else ()
+        self._answers = tuple(stage.answer(answer) for answer in (*world.answers, *refused))
         self._requests: dict[tuple[int, int, int], int | None] = {}
 
     def run(self) -> Found:
@@ -148,7 +149,7 @@ class Search:
         if state.answer < 0:
             answer, after = self._carry_out(state, point.request, is_write=point.kind == "write")
             yield ("carried out", point.number, answer), after._replace(answer=answer)
-            for answer in (*self._answers, self._not_sent) if self._answers else ():
+            for answer in self._answers:
                 yield ("answered without effect", point.number, answer), self._answered(state, point, answer)
         else:
             yield ("told", point.number, state.answer), self._answered(state._replace(answer=-1), point, state.answer)

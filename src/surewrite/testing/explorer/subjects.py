@@ -36,11 +36,11 @@ def loaded_stock(layout: TableLayout = LAYOUT) -> Stock:
     return schema_of(Stock).bind(layout).from_item(STOCK if layout is LAYOUT else STOCK_UNSTAMPED)
 
 
-def create(entity: EntityBase, in_doubt: InDoubt | None = None) -> Make:
+def create(entity: EntityBase, in_doubt: InDoubt | None = None, layout: TableLayout = LAYOUT) -> Make:
     """A create of this entity."""
 
     def make(around: Environment) -> tuple[Scope, Plan]:
-        scope = scope_of(type(entity), around)
+        scope = scope_of(type(entity), around, layout)
         return scope, plan_create(scope, entity, occasion(CLIENT), Options(in_doubt=in_doubt))
 
     return make
