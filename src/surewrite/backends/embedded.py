@@ -25,11 +25,13 @@ _sharing: Final = Lock()
 
 
 class EmbeddedBackend:
-    """Sends requests to a service in this process, in the caller's thread."""
+    """Sends requests to a service in this process, in the caller's thread. A service that the backend ``owns`` is closed with it."""
 
-    def __init__(self, service: Service, name: str = "embedded") -> None:
+    def __init__(self, service: Service, name: str = "embedded", *, owns: bool = False) -> None:
         self._service = service
         self._traits = _traits(service, name)
+        self._owns = owns
+        self._closed = False
 
     @property
     def traits(self) -> EndpointTraits:
@@ -42,12 +44,16 @@ class EmbeddedBackend:
     def send(self, request: Request, timeout: float) -> Answer:
         """Execute one request; a store on disk waits at most ``timeout`` seconds for its lock.
 
-        A store that failed is ``NotSent`` where nothing was kept, else ``NoAnswer``.
+        A store that failed is ``NotSent`` where nothing was kept, else ``NoAnswer``. Raises ``InvalidRequest`` once closed.
         """
+        _require_open(closed=self._closed)
         return _execute(self._service, request, timeout)
 
     def close(self) -> None:
-        """Nothing to do: the service belongs to whoever opened it."""
+        """Take no more requests. A service of somebody else stays open."""
+        if self._owns and not self._closed:
+            self._service.close()
+        self._closed = True
 
 
 class AsyncEmbeddedBackend:
@@ -57,9 +63,11 @@ class AsyncEmbeddedBackend:
     cancelled or late call is then left to finish, so its write may still take effect.
     """
 
-    def __init__(self, service: Service, name: str = "embedded") -> None:
+    def __init__(self, service: Service, name: str = "embedded", *, owns: bool = False) -> None:
         self._service = service
         self._traits = _traits(service, name)
+        self._owns = owns
+        self._closed = False
 
     @property
     def traits(self) -> EndpointTraits:
@@ -70,7 +78,8 @@ class AsyncEmbeddedBackend:
         return self._service
 
     async def send(self, request: Request, timeout: float) -> Answer:
-        """Execute one request; ``NoAnswer`` after ``timeout`` seconds, if the store waits for a disk."""
+        """Execute one request; ``NoAnswer`` after ``timeout`` seconds, if the store waits for a disk. Raises ``InvalidRequest`` once closed."""
+        _require_open(closed=self._closed)
         if not self._service.store.waits:
             return _execute(self._service, request, timeout)
         work = asyncio.get_running_loop().run_in_executor(None, _execute, self._service, request, timeout)
@@ -80,7 +89,11 @@ class AsyncEmbeddedBackend:
         return work.result()
 
     async def close(self) -> None:
-        """Nothing to do: the service belongs to whoever opened it."""
+        """Take no more requests. A service of somebody else stays open."""
+        closes = self._owns and not self._closed
+        self._closed = True
+        if closes:
+            await asyncio.get_running_loop().run_in_executor(None, self._service.close)
 
 
 def open_embedded(target: str, *, clock: Callable[[], float] = time.time, settings: ServiceSettings | None = None) -> Service:
@@ -110,6 +123,11 @@ def _memory_service(name: str, clock: Callable[[], float], settings: ServiceSett
     if found.clock is not clock or found.settings != settings:
         raise InvalidRequest(f"'memory:{name}' is already open with another clock or other settings; open it with the same ones, or under another name")
     return found
+
+
+def _require_open(*, closed: bool) -> None:
+    if closed:
+        raise InvalidRequest("this connection to the service was closed")
 
 
 def _traits(service: Service, name: str) -> EndpointTraits:

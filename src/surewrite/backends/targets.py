@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from surewrite.drivers.backend import AsyncBackend, Backend
 
 _EMBEDDED = ("memory:", "file:")
+# Each connection opens a file for itself; a memory that has a name is shared in the process.
+_OWN = "file:"
 _URL = ("http://", "https://")
 
 
@@ -25,7 +27,7 @@ def backend_for(target: object | None) -> Backend:
     if isinstance(target, str) and target.startswith(_EMBEDDED):
         from surewrite.backends.embedded import EmbeddedBackend, open_embedded
 
-        return EmbeddedBackend(open_embedded(target), name=target)
+        return EmbeddedBackend(open_embedded(target), name=target, owns=target.startswith(_OWN))
     if is_backend(target):
         return cast("Backend", target)
     if _is_boto3_client(target):
@@ -42,7 +44,7 @@ def async_backend_for(target: object | None) -> AsyncBackend:
     if isinstance(target, str) and target.startswith(_EMBEDDED):
         from surewrite.backends.embedded import AsyncEmbeddedBackend, open_embedded
 
-        return AsyncEmbeddedBackend(open_embedded(target), name=target)
+        return AsyncEmbeddedBackend(open_embedded(target), name=target, owns=target.startswith(_OWN))
     if is_backend(target):
         return cast("AsyncBackend", target)
     if _is_boto3_client(target):
