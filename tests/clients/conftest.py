@@ -21,10 +21,10 @@ import pytest
 import surewrite as sw
 from surewrite.core.values import Item
 from tests.clients.differences import Difference, difference
-from tests.clients.harness import AsyncRunning, Form, Running, SyncRunning, face_of
+from tests.clients.harness import AsyncRunning, Form, Running, SyncRunning, face_of, one_after_another
 from tests.clients.lossy import AsyncLossyBackend, Faults, LossyBackend
 from tests.services import Service, start_ministack, start_moto
-from tests.typing.entities import Account
+from tests.typing.accepted.entities import Account
 
 PLACES = ("memory", "file", "moto", "ministack")
 # Real AWS, with the region and the credentials that boto3 would find. It costs money and takes minutes.
@@ -45,9 +45,11 @@ class Place:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "form" in metafunc.fixturenames:
+    # A test of what only one client can do, or one place has, names it.
+    named = {marker.args[0] for marker in metafunc.definition.iter_markers("parametrize")}
+    if "form" in metafunc.fixturenames and "form" not in named:
         metafunc.parametrize("form", ("sync", "async"), scope="function")
-    if "place_name" in metafunc.fixturenames:
+    if "place_name" in metafunc.fixturenames and "place_name" not in named:
         metafunc.parametrize("place_name", (*PLACES, "aws") if AWS else PLACES, scope="function")
 
 
@@ -117,8 +119,10 @@ def running(form: Form) -> Iterator[Running]:
 
 
 @pytest.fixture
-def together(running: Running) -> Callable[..., Coroutine[Any, Any, list[Any]]]:
-    """``await together(body, ...)`` runs bodies side by side: as tasks, or as threads."""
+def together(running: Running, place: Place) -> Callable[..., Coroutine[Any, Any, list[Any]]]:
+    """``await together(body, ...)`` runs bodies side by side, as tasks or as threads, and gives their results, errors too."""
+    if place.difference("requests side by side do not disturb each other"):
+        return one_after_another
     return running.together
 
 

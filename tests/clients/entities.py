@@ -1,4 +1,4 @@
-"""Entities that only this suite needs; those of the documents stand in tests/typing/entities.py."""
+"""Entities that only this suite needs; those of the documents stand in tests/typing/accepted/entities.py."""
 
 from __future__ import annotations
 

@@ -145,3 +145,14 @@ class SyncRunning:
         for thread in threads:
             thread.join()
         return results
+
+
+async def one_after_another(*bodies: Callable[[], Awaitable[Any]]) -> list[Any]:
+    """What ``together`` does where a service cannot be asked side by side."""
+    results: list[Any] = []
+    for body in bodies:
+        try:
+            results.append(await body())
+        except Exception as error:  # noqa: BLE001 - the result of a body that raises
+            results.append(error)
+    return results

@@ -8,7 +8,7 @@ import pytest
 
 import surewrite as sw
 from tests.clients.entities import Note, Page
-from tests.typing.entities import DailyTally, PageViews
+from tests.typing.accepted.entities import DailyTally, PageViews
 
 pytestmark = pytest.mark.real_time  # a write that is sent again pauses first
 

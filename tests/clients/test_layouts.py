@@ -8,7 +8,7 @@ import pytest
 
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
-from tests.typing.entities import Order, Results
+from tests.typing.accepted.entities import Order, Results
 
 
 class Reading(Entity, partition_key="{sensor}", sort_key="{number}"):

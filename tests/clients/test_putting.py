@@ -6,7 +6,7 @@ import pytest
 
 import surewrite as sw
 from tests.clients.entities import Note, Page
-from tests.typing.entities import Standing
+from tests.typing.accepted.entities import Standing
 
 
 async def test_a_put_of_a_loaded_entity_raises_the_version(shop) -> None:

@@ -7,7 +7,7 @@ import pytest
 import surewrite as sw
 from surewrite import ConflictKind
 from tests.clients.entities import Note, Page
-from tests.typing.entities import MailClaim
+from tests.typing.accepted.entities import MailClaim
 
 pytestmark = pytest.mark.real_time  # a body that runs again pauses first
 

@@ -9,7 +9,7 @@ import pytest
 import surewrite as sw
 from surewrite import Attribute, Entity
 from tests.clients.entities import Lease, Note, Page, Session
-from tests.typing.entities import IdempotencyRecord, Order
+from tests.typing.accepted.entities import IdempotencyRecord, Order
 
 
 class ByNumber(Entity, discriminator="BY_NUMBER", partition_key="{number}", sort_key="X"):

@@ -8,7 +8,7 @@ import pytest
 
 import surewrite as sw
 from tests.clients.entities import Note, Page, Session
-from tests.typing.entities import Account, MailClaim, Registrant
+from tests.typing.accepted.entities import Account, MailClaim, Registrant
 
 pytestmark = pytest.mark.needs("transactions honour tokens")
 

@@ -6,7 +6,7 @@ import pytest
 
 import surewrite as sw
 from tests.clients.entities import Note, Page
-from tests.typing.entities import MailClaim, PageViews, Registrant
+from tests.typing.accepted.entities import MailClaim, PageViews, Registrant
 
 
 async def test_an_upsert_of_nothing_makes_a_whole_item(shop, stored) -> None:

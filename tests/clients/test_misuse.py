@@ -1,0 +1,117 @@
+"""Wrong use that no type checker sees, or that an untyped program sends anyway, is an error before anything is sent that says what to write."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+import surewrite as sw
+from surewrite import Attribute, VersionedEntity
+from tests.typing.accepted.entities import Account, DailyTally, LiveMatch, MailClaim, Order, Registrant, Results
+
+KEY = Account.key_of("alice")
+
+
+def test_conditions_joined_by_and_are_refused() -> None:
+    with pytest.raises(sw.InvalidRequest, match="&"):
+        _ = Account.balance > 1 and Account.balance < 9
+
+
+def test_a_chained_comparison_is_refused() -> None:
+    with pytest.raises(sw.InvalidRequest, match="&"):
+        _ = 1 < Account.balance < 9
+
+
+def test_a_condition_is_no_truth() -> None:
+    with pytest.raises(sw.InvalidRequest, match="no truth value"):
+        if Account.balance == 3:
+            raise AssertionError
+    with pytest.raises(sw.InvalidRequest, match="no truth value"):
+        _ = not Account.balance > 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda: Account(id="a").replace(balanec=1), "balanec"),
+        (lambda: Account(id="a").replace(balance="1"), r"Account\.balance"),
+        (lambda: Account(id="a").replace(revision=3), "leave it out"),
+        (lambda: Account.key_of(1, 2, 3), "takes 1 values, not 3"),
+        (lambda: Account.key_of(3), r"Account\.id"),
+        (lambda: Account.key_of(), "needs 'id'"),
+        (lambda: Account(id=3), r"Account\.id"),
+        (lambda: Account(), r"Account\(id=\.\.\.\)"),
+        (lambda: Account("alice"), "by name"),
+        (lambda: Account(id="a", owner="b"), "owner"),
+        (lambda: Account(id="a", revision=3), "leave it out"),
+        (lambda: Account.balance.add("x"), r"Account\.balance"),
+        (lambda: DailyTally.seen.add(3), r"DailyTally\.seen"),
+        (lambda: LiveMatch.score_at < None, "exists"),
+        (lambda: LiveMatch.status == None, "exists"),  # noqa: E711 - what is refused
+        (lambda: Account.balance == "10", r"Account\.balance"),
+        (lambda: LiveMatch.score_at < "2026", r"LiveMatch\.score_at"),
+        (lambda: Account.balance + "x", r"Account\.balance"),
+        (lambda: Registrant.email.set(None), r"remove\(\)"),
+        (lambda: Results.results.append("x"), r"Results\.results"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_where_it_is_written(wrong, says) -> None:
+    with pytest.raises(sw.InvalidRequest, match=says):
+        wrong()
+
+
+def test_an_entity_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError, match="replace"):
+        Account(id="a").balance = 3
+
+
+def test_a_path_has_only_the_changes_of_its_type() -> None:
+    with pytest.raises(AttributeError):
+        _ = Account.balance.append
+
+
+def test_a_keyword_of_a_class_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(sw.DefinitionError, match="sort_kye"):
+
+        class Bad(VersionedEntity, partition_key="B#{id}", sort_kye="x"):
+            id: Attribute[str]
+            version: Attribute[int | None] = sw.version()
+
+
+def test_a_plain_default_is_refused() -> None:
+    with pytest.raises(sw.DefinitionError, match=r"attribute\(default=\.\.\.\)"):
+
+        class Bad(VersionedEntity, partition_key="B#{n}"):
+            n: Attribute[int] = 0
+            version: Attribute[int | None] = sw.version()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda accounts: accounts.update(KEY, Account.balance.add(10)), "has a version"),
+        (lambda accounts: accounts.try_update(KEY, Account.balance.add(10)), "has a version"),
+        (lambda accounts: accounts.upsert(KEY, Account.balance.add(10)), "has a version"),
+        (lambda accounts: accounts.delete(KEY), "has a version"),
+        (lambda accounts: accounts.update(MailClaim.key_of("x"), Account.balance.add(1)), r"write Account\.key_of"),
+        (lambda accounts: accounts.update(KEY.if_version(1), DailyTally.count.add(1)), "speaks of a field of DailyTally"),
+        (lambda accounts: accounts.update(KEY.if_version(1), Account.balance.add(1), condition=Order.stock > 1), "speaks of a field of Order"),
+        (lambda accounts: accounts.put(MailClaim(address="a", owner="b")), "MailClaim is no Account"),
+        (lambda accounts: accounts.update(KEY.if_version(1), Account.balance > 3), "a change is made by a field"),
+        (lambda accounts: accounts.put(Account(id="a"), condition=Account.balance.exists), "a condition is made by a field"),
+        (lambda accounts: accounts.put(Account(id="a"), condition=True), "a condition is made by a field"),
+        (lambda accounts: accounts.get("alice"), "key"),
+        (lambda accounts: accounts.create(None), "Account"),
+    ],
+)
+async def test_a_call_that_makes_no_sense_is_refused_before_anything_is_sent(lossy, call, says) -> None:
+    db, faults = lossy()
+    with pytest.raises(sw.InvalidRequest, match=says):
+        await call(db.table("surewrite-test-no-such-table").of(Account))
+    assert faults.sent == 0
+
+
+def test_a_key_of_a_type_without_a_version_demands_none() -> None:
+    with pytest.raises(AttributeError):
+        _ = DailyTally.key_of("x", date(2026, 11, 29)).if_version
