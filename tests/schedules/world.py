@@ -60,6 +60,8 @@ class Time:
     def __init__(self) -> None:
         self.monotonic = 100.0
         self.wall = START_SECONDS
+        self.service_ahead = 0.0
+        """How far the service's clock is ahead of the true time."""
         self.on_wait: Callable[[], object] = lambda: None
         """What happens to a client while it waits: an interrupt, a freeze of its process."""
 
@@ -174,7 +176,7 @@ class World:
         self.time = Time()
         self.kind = kind
         self.observed: list[sw.Observation] = []
-        self.service = Service(MemoryStore(), clock=lambda: self.time.wall, settings=settings or ServiceSettings())
+        self.service = Service(MemoryStore(), clock=lambda: self.time.wall + self.time.service_ahead, settings=settings or ServiceSettings())
         self.watched = Watched(EmbeddedBackend(self.service))
         self._runner = asyncio.Runner() if kind == "asyncio" else None
         self._make_client(ahead_seconds, old_item, deadline)
