@@ -40,13 +40,17 @@ applied_in_this_run: ContextVar[AppliedWrites | None] = ContextVar("surewrite_ap
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a plan ended: the final word and what it rests on. ``item`` is what the service returned, or the item that refused."""
+    """How a plan ended: the final word and what it rests on. ``item`` is what the service returned, or the item that refused.
+
+    ``seen`` is false where nothing showed what refused: neither an answer nor a read.
+    """
 
     decision: Decision
     answer: Answer
     item: Item | None
     attempts: int
     in_doubt: bool
+    seen: bool = True
 
 
 @dataclass(slots=True)
@@ -132,11 +136,9 @@ def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[Ans
 
 def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, number: int, in_doubt: bool, deadline: float) -> Steps[Ending]:  # noqa: FBT001
     """The refusal did not show its item. Read it, consistently: only an own stamp or birth concludes anything that was in doubt."""
-    moment = yield from now()
-    request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
-    read = yield from send(request, _timeout(environment, moment, deadline))
-    if not isinstance(read, Success):
-        return Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt)
+    read = yield from _read_until_answered(environment, plan, deadline)
+    if read is None:
+        return Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt, seen=False)
     item: Item | None = read.body.get("Item")
     if item is not None and is_own(plan, item):
         decision = Decision.RECOVERED
@@ -147,6 +149,23 @@ def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, num
     else:
         decision = Decision.UNKNOWN
     return Ending(decision, answer, item, number, in_doubt)
+
+
+def _read_until_answered(environment: Environment, plan: Plan, deadline: float) -> Steps[Success | None]:
+    request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
+    for number in range(1, ATTEMPTS_MAX + 1):
+        moment = yield from now()
+        read = yield from send(request, _timeout(environment, moment, deadline))
+        if isinstance(read, Success):
+            return read
+        if class_of_answer(read) is AnswerClass.REJECTED:
+            return None
+        moment = yield from now()
+        seconds = yield from backoff_seconds(number)
+        if moment.monotonic + seconds >= deadline:
+            return None
+        yield from pause(seconds)
+    return None
 
 
 def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:

@@ -182,6 +182,11 @@ def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
     return RefusalReason.CONDITION_FAILED
 
 
+def explain_unseen_refusal(plan: Plan) -> RefusalReason:
+    """The reason where nothing shows what is stored: that a condition did not hold is true of every refusal."""
+    return RefusalReason.ALREADY_EXISTS if plan.verb == "create" and not plan.fails_on_absent else RefusalReason.CONDITION_FAILED
+
+
 def replaces_expired(plan: Plan, item: Item) -> bool:
     """Whether an upsert that this item refused is to replace it: it has expired, and all that the upsert demands holds where none is stored.
 

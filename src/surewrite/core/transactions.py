@@ -42,7 +42,8 @@ R = TypeVar("R")
 def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     """Send the transaction until there is a word for it: all of it took effect, exactly once, or nothing did.
 
-    Two write units per started KB of each item, checks included; a fence costs two more.
+    Two write units per started KB of each item, checks included; a fence costs two more. A refusal of a named transaction is
+    always settled by a fence, since an earlier process may have sent it; the name is then used up for ten minutes.
     """
     if draft.committed:
         raise InvalidRequest("this transaction was committed; begin another one")
@@ -115,6 +116,9 @@ def _send_until_decided(environment: Environment, course: _Course) -> Steps[Comm
     course.sent = yield from now()
     course.life = TokenLife(course.sent)
     course.deadline = course.sent.monotonic + environment.deadline_seconds
+    # A named operation may have been sent before, by a process that is gone, and that attempt may be executed any time:
+    # a refusal of this one proves nothing of the operation before a fence does.
+    course.in_doubt = course.plan.name is not None
     for number in range(1, ATTEMPTS_MAX + 1):
         course.attempts = number
         answer = yield from _send(environment, course, course.sent)
@@ -277,11 +281,15 @@ def _canceled(course: _Course) -> Canceled:
     refusals: dict[Marker[Any], Refusal[Any]] = {}
     reasons: dict[Marker[Any], Reason] = {}
     found = course.answer.reasons if isinstance(course.answer, Rejection) else ()
+    environment = course.plan.actions[0].intents[0].scope.environment
+    if environment.traits.old_item is None and any(reason.item is not None for reason in found):
+        environment.learn(old_item=True)
+    shows = environment.traits.old_item is True
     for action, reason in zip(course.plan.actions, found, strict=False):
         for intent in action.intents:
             reasons[intent.marker] = reason
             if reason.code == "ConditionalCheckFailed":
-                refusals[intent.marker] = refusal(intent.scope, action.plan, reason.item, course.attempts, course.life.began)
+                refusals[intent.marker] = refusal(intent.scope, action.plan, reason.item, course.attempts, course.life.began, seen=shows)
     return Canceled(refusals, reasons, attempts=course.attempts)
 
 

@@ -15,7 +15,7 @@ from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.keys import Target
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
 from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
-from surewrite.core.plans import Expected, Plan, explain_refusal, foreign_type, is_expired, replaces_expired, state_of, stored_text
+from surewrite.core.plans import Expected, Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, replaces_expired, state_of, stored_text
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import (
@@ -104,18 +104,21 @@ def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Appli
                 attempts=ending.attempts,
             )
         case Decision.REFUSED:
-            return refused_for(refusal(scope, plan, ending.item, ending.attempts, started))
+            return refused_for(refusal(scope, plan, ending.item, ending.attempts, started, seen=ending.seen))
         case Decision.UNKNOWN | Decision.SUPERSEDED:
             raise unknown(scope, plan, ending)
         case _:
             raise rejection(plan.entity, plan.verb, plan.key, ending)
 
 
-def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment) -> Refusal[Any]:
-    """The refusal of a plan by the stored item. An expired item is handed out as none, one of another type as that."""
+def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment, *, seen: bool) -> Refusal[Any]:
+    """The refusal of a plan by the stored item. An expired item is handed out as none, one of another type as that.
+
+    ``seen`` is whether no item means that none is stored; otherwise nobody knows which demand was not met.
+    """
     stamp = stored_text(item, plan.names.stamp) if item is not None else None
     return Refusal(
-        reason=explain_refusal(plan, item),
+        reason=explain_refusal(plan, item) if item is not None or seen else explain_unseen_refusal(plan),
         entity=plan.entity,
         item=entity_or_none(scope, plan, item),
         key=plan.key,

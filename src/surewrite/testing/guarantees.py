@@ -58,7 +58,8 @@ def _judge_word(ledger: Ledger, call: Call, effects: list[Execution]) -> Iterato
             if effects:
                 yield _violation("told refused, took effect", call, f"was told refused ({_told(call)}), and took effect {_times(effects)}")
         case "unknown":
-            if not call.was_in_doubt:
+            # A named operation may have been begun by an earlier process, so it is in doubt from the start.
+            if not call.was_in_doubt and getattr(call.arguments.get("draft"), "name", None) is None:
                 yield _violation("unknown without doubt", call, "was told unknown, and every attempt had been answered")
         case _:
             return
