@@ -1,6 +1,6 @@
 """Guards that hold for every test: no real sleep, no touched global chance, no thread or event loop left behind.
 
-Belongs here: what every test obeys. Must not be here: fixtures of one topic, which stand beside their tests.
+Belongs here: what every test obeys, and peers that several folders share. Must not be here: fixtures of one topic, which stand beside their tests.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.services import Service, start_ministack, start_moto
+
+STARTERS = {"moto": start_moto, "ministack": start_ministack}
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A thread that was told to stop may need a moment to end; one that was not is found after this time.
 THREAD_END_SECONDS = 2.0
@@ -91,3 +95,17 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if random.getstate() != before:
         pytest.fail("the test touched the state of the global random generator: use a random.Random of its own")
     return result
+
+
+@pytest.fixture(scope="session")
+def services() -> Iterator[Callable[[str], Service]]:
+    """``services("moto")`` starts a peer when it is first asked for, once per test process; it ends with the session."""
+    started: dict[str, Service] = {}
+    with ExitStack() as stack:
+
+        def start(name: str) -> Service:
+            if name not in started:
+                started[name] = stack.enter_context(STARTERS[name]())
+            return started[name]
+
+        yield start

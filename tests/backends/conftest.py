@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services import Service, start_ministack, start_moto
+from tests.services import Service
 
 from surewrite.backends.credentials import FixedCredentials
 from surewrite.backends.endpoints import endpoint_at
@@ -104,14 +104,12 @@ def server_tls(certificates: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture(scope="session")
-def moto() -> Iterator[Service]:
+def moto(services: Callable[[str], Service]) -> Service:
     pytest.importorskip("moto")
-    with start_moto() as service:
-        yield service
+    return services("moto")
 
 
 @pytest.fixture(scope="session")
-def ministack() -> Iterator[Service]:
+def ministack(services: Callable[[str], Service]) -> Service:
     pytest.importorskip("ministack")
-    with start_ministack() as service:
-        yield service
+    return services("ministack")

@@ -10,7 +10,6 @@ import inspect
 import os
 import random
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,12 @@ from surewrite.core.values import Item
 from tests.clients.differences import Difference, difference
 from tests.clients.harness import AsyncRunning, Form, Running, SyncRunning, face_of, one_after_another
 from tests.clients.lossy import AsyncLossyBackend, Faults, LossyBackend
-from tests.services import Service, start_ministack, start_moto
+from tests.services import Service
 from tests.typing.accepted.entities import Account
 
 PLACES = ("memory", "file", "moto", "ministack")
 # Real AWS, with the region and the credentials that boto3 would find. It costs money and takes minutes.
 AWS = os.environ.get("SUREWRITE_TEST_AWS") == "1"
-STARTERS = {"moto": start_moto, "ministack": start_ministack}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +72,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     with pytest.raises(sw.InvalidRequest, match=missing[0].error):
         running.run(pyfuncitem.obj(**arguments))
     return True
-
-
-@pytest.fixture(scope="session")
-def services() -> Iterator[Callable[[str], Service]]:
-    """Starts a third party when it is first asked for, once per test process."""
-    started: dict[str, Service] = {}
-    with ExitStack() as stack:
-
-        def start(name: str) -> Service:
-            if name not in started:
-                started[name] = stack.enter_context(STARTERS[name]())
-            return started[name]
-
-        yield start
 
 
 @pytest.fixture(scope="session")
