@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-
 from tests.schedules.world import BOTH_CLIENTS, World
 
 MakeWorld = Callable[..., World]

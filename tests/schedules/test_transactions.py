@@ -248,8 +248,8 @@ def test_r17_an_attempt_after_a_conflict_in_doubt_keeps_its_token(shop: World) -
 def test_an_attempt_that_was_not_sent_keeps_its_token_and_brings_no_doubt(shop: World) -> None:
     shop.follow(Step(NotSentAtAll(), WRITE, times=2))
     assert take(shop)[1]
+    shop.follow(Step(NotSentAtAll(), WRITE, times=None))
     with pytest.raises(sw.ConnectionFailed):
-        shop.follow(Step(NotSentAtAll(), WRITE, times=None))
         take(shop)
 
 

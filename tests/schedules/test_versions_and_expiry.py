@@ -126,7 +126,7 @@ def test_r12a_an_upsert_over_an_expired_item_makes_a_whole_new_one_by_two_reques
 def test_r12a_the_replacement_demands_exactly_the_expired_item(expired: World, between: str) -> None:
     tickets = expired.other.of(Ticket)
     acts = {
-        "swept": lambda: expired.service.sweep_expired(),
+        "swept": expired.service.sweep_expired,
         "put again": lambda: tickets.put(Ticket(id="a", text="new", count=7)),
         "put again, expired too": lambda: tickets.put(Ticket(id="a", text="new", count=7, ends_at=at(expired, -5))),
     }

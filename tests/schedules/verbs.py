@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import surewrite as sw
 from tests.schedules.world import Account, Note, World
+
+import surewrite as sw
 
 BETWEEN = ("nothing", "another write", "a delete", "delete and recreate")
 ACCOUNT, NOTE = Account.key_of("a"), Note.key_of("a")

@@ -29,6 +29,8 @@ from surewrite.drivers.clocks import Chance, Clock, ServerOffset
 
 R = TypeVar("R")
 
+ACQUIRE_POLL_SECONDS = 0.05
+
 
 class StoppedSide(BaseException):
     """Thrown into a side operation that its owner stops. No ``Exception``, so that an operation lets it pass like a cancellation."""
@@ -109,12 +111,13 @@ class _Run:
                 self._release_all()
 
     def _release_all(self) -> None:
-        for side in self._sides:
-            side.stop()
+        # Locks first: a side may be waiting for one of them.
         for lock in self._held:
             self._driver.lock_for(lock).release()
-        self._sides.clear()
         self._held.clear()
+        for side in self._sides:
+            side.stop()
+        self._sides.clear()
 
     def _perform(self, effect: Effect) -> object:
         driver = self._driver
@@ -135,8 +138,7 @@ class _Run:
             case CallUser(function=function, arguments=arguments):
                 return function(*arguments)
             case Acquire(lock=lock):
-                driver.lock_for(lock).acquire()
-                self._held.append(lock)
+                self._acquire(lock)
                 return None
             case Release(lock=lock):
                 self._held.remove(lock)
@@ -152,6 +154,14 @@ class _Run:
                 return handle.stop()
             case _:
                 assert_never(effect)
+
+    def _acquire(self, lock: Lock) -> None:
+        """Wait for the lock. A side operation looks now and then whether it is to stop: its owner may hold the lock and wait for its end."""
+        found = self._driver.lock_for(lock)
+        while not found.acquire(timeout=-1.0 if self._stop is None else ACQUIRE_POLL_SECONDS):
+            if self._stop is not None and self._stop.is_set():
+                raise StoppedSide
+        self._held.append(lock)
 
     def _pause(self, seconds: float) -> None:
         if self._stop is None:
