@@ -126,7 +126,7 @@ class Process:
 
     def moment(self) -> Moment:
         wall = self.world.server_time() + self._skew
-        return Moment(wall, wall + self._offset.seconds, self.world.now - self._frozen_in_all)
+        return Moment(wall, wall + self._offset.seconds, self.world.now - self._frozen_in_all, self._offset.known)
 
     def draw(self) -> float:
         self.counters.points += 1
@@ -222,9 +222,9 @@ class Process:
                 wish.call.held.append(lock)
                 self._locks[lock] = _Held(deque())
                 world.after(0.0, self.go_on, strand, ticket, None, None)
-            case StopSide(handle=handle):
+            case StopSide(handle=handle, interrupt=interrupt):
                 assert isinstance(handle, _Side)
-                self._stop_side(strand, wish.call, handle)
+                self._stop_side(strand, wish.call, handle, interrupt=interrupt)
 
     def _send(self, strand: Strand, call: Call, effect: Send) -> None:
         world = self.world
@@ -247,13 +247,13 @@ class Process:
         world.network.send(attempt, effect.timeout_seconds, self.moment().server, deliver)
         self._maybe_interrupt(strand, 2 * world.settings.latency_seconds_most)
 
-    def _stop_side(self, strand: Strand, call: Call, side: _Side) -> None:
-        if side in call.sides:
+    def _stop_side(self, strand: Strand, call: Call, side: _Side, *, interrupt: bool) -> None:
+        if interrupt and side in call.sides:
             call.sides.remove(side)
         side.waiting, side.ticket = strand, strand.ticket
         if side.strand.done:
             self._tell_stopped(side)
-        else:
+        elif interrupt:
             self._cancel(side.strand)
 
     def _cancel(self, strand: Strand) -> None:

@@ -36,6 +36,8 @@ EVENTS_MAX = 200_000
 """A world with more events than this does not come to its end by itself."""
 
 START_SECONDS_MOST = 0.05
+SWEEPS_MAX = 40
+_LAYOUT = TableLayout(("pk", "sk"), "_type", "_s", "_b")
 SWEEP_SECONDS = {"early": 1.0, "late": 600.0}
 
 AnyClient = AsyncClient | BlockingClient
@@ -74,12 +76,14 @@ class World:
         self._ticks = 0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._sweeps = 0
+        self._expires = False
 
     # ------------------------------------------------------------------------------------------------- for a scenario
 
     def table(self, *entities: type[EntityBase], name: str = "shop", layout: TableLayout | None = None, stream: bool = False) -> None:
         """Make a table for these entities, at once and without faults."""
-        define_table(self.service, name, entities, layout or TableLayout(("pk", "sk"), "_type", "_s", "_b"), stream=stream)
+        self._expires = self._expires or any(schema_of(entity).bind(layout or _LAYOUT).time_to_live is not None for entity in entities)
+        define_table(self.service, name, entities, layout or _LAYOUT, stream=stream)
 
     def client(self, name: str, code: Callable[[AsyncClient], Coroutine[Any, Any, None]]) -> AsyncClient:
         """A client whose code is an async function; it begins soon after the world does."""
@@ -113,18 +117,16 @@ class World:
         self.service.execute("PutItem", {"TableName": table, "Item": item})
         self.ledger.add_commits(self.store.take(), self.now, self.tick(), "setup", None)
 
-    def item(self, key: Key[Any], *, table: str = "shop", key_names: tuple[str, ...] = ("pk", "sk")) -> Item | None:
+    def item(self, key: Key[Any], *, table: str = "shop") -> Item | None:
         """What is stored under a key, as the service keeps it."""
-        layout = TableLayout(key_names, "_type", "_s", "_b")  # type: ignore[arg-type] # one or two names
-        body = {"TableName": table, "Key": schema_of(key.entity).bind(layout).key_item(key), "ConsistentRead": True}
+        body = {"TableName": table, "Key": schema_of(key.entity).bind(_LAYOUT).key_item(key), "ConsistentRead": True}
         found: Item | None = self.service.execute("GetItem", body).get("Item")
         return found
 
     def stored(self, key: Key[E], *, table: str = "shop") -> E | None:
         """What is stored under a key, as an entity."""
         item = self.item(key, table=table)
-        layout = TableLayout(("pk", "sk"), "_type", "_s", "_b")
-        entity: E | None = None if item is None else schema_of(key.entity).bind(layout).from_item(item)
+        entity: E | None = None if item is None else schema_of(key.entity).bind(_LAYOUT).from_item(item)
         return entity
 
     def queue(self, name: str = "queue") -> MessageQueue:
@@ -162,7 +164,7 @@ class World:
         for client in list(self.clients.values()):
             if client not in self._finishing:
                 self.after(self.choices.seconds((client.name, 0, "start"), START_SECONDS_MOST, 0.0), client.start)
-        if self.settings.sweep != "never":
+        if self._expires and self.settings.sweep != "never":
             self.after(SWEEP_SECONDS[self.settings.sweep], self._sweep)
         self._drain()
         self._require_ends(client for client in self.clients.values() if client not in self._finishing)
@@ -202,7 +204,7 @@ class World:
             self.note("service", f"deletes {swept} expired item(s)")
         self.ledger.add_commits(changes, self.now, self.tick(), "sweep", None)
         self._sweeps += 1
-        if any(client.waits for client in self.clients.values() if client not in self._finishing):
+        if self._sweeps < SWEEPS_MAX and any(client.waits for client in self.clients.values() if client not in self._finishing):
             self.after(SWEEP_SECONDS[self.settings.sweep], self._sweep)
 
     def _skew(self, name: str) -> float:
