@@ -249,6 +249,7 @@ VERSIONED_LIMITS = (
 _newer = subjects.upsert(KEY, Price.amount.set(20), condition=Price.amount.not_exists_or_lt(20))
 _orders = (others.apply_if_newer(30), others.apply_if_newer(15))
 _off = others.change("sets the status to off", Price, Price.status.set("off"), when=lambda price: price.status != "off")
+_on = others.change("sets the status back to paid", Price, Price.status.set("paid"), when=lambda price: price.status != "paid")
 _to_30 = others.change("brings the order 30", Price, Price.amount.set(30), when=lambda price: price.amount < 30)
 _to_15 = others.change("brings the order 15", Price, Price.amount.set(15), when=lambda price: price.amount < 15)
 _ID = "m1"
@@ -267,7 +268,7 @@ ORDERED = (
         "update-if-newer",
         "an update of a stored item only, by order, where it may be deleted",
         write(subjects.update(KEY, Price.amount.set(20), condition=(Price.amount < 20) & (Price.status == "paid"))),
-        World((subjects.PRICE,), (_to_30, _to_15, _off, others.delete(Price)), answers=DEFINITE, actions_max=3),
+        World((subjects.PRICE,), (_to_30, _to_15, _off, _on, others.delete(Price)), answers=DEFINITE, actions_max=3),
         ONCE,
     ),
     Case(

@@ -12,10 +12,10 @@ from surewrite.core.transaction_drafts import compile_transaction, token_of_name
 from surewrite.core.values import Item
 from surewrite.testing.explorer import naive, others, subjects
 from surewrite.testing.explorer.cases import Case
-from surewrite.testing.explorer.clients import transaction
+from surewrite.testing.explorer.clients import Patience, transaction
 from surewrite.testing.explorer.promises import ONCE, TRANSACTION, Promise
 from surewrite.testing.explorer.search import World
-from surewrite.testing.explorer.stage import ITEM_ID, ROW_ID, OperationRow, Price, Stock, environment, occasion
+from surewrite.testing.explorer.stage import ITEM_ID, ROW_ID, OperationRow, Price, Session, Stock, environment, occasion
 from surewrite.testing.explorer.subjects import Draft, drafted
 
 THREE = 3
@@ -37,6 +37,7 @@ _add = drafted(lambda draft, scope: draft.update(scope(Price), KEY, [Price.amoun
 _create = drafted(lambda draft, scope: draft.create(scope(Price), Price(id=ITEM_ID)))
 _delete = drafted(lambda draft, scope: draft.delete(scope(Price), KEY, Options()))
 _put = drafted(lambda draft, scope: draft.put(scope(Price), Price(id=ITEM_ID, amount=subjects.SAVED), Options()))
+_upsert = drafted(lambda draft, scope: draft.upsert(scope(Session), Session.key_of(ITEM_ID), [Session.amount.set(1)], Options()))
 _save = drafted(lambda draft, scope: draft.put(scope(Stock), subjects.loaded_stock().replace(amount=subjects.SAVED), Options()))
 _named_take = drafted(
     lambda draft, scope: draft.update(scope(Price), KEY, [Price.amount.add(-THREE)], Options(condition=Price.amount >= THREE)), name="order 7"
@@ -106,6 +107,14 @@ MORE_COMMITS = (
         TRANSACTION,
     ),
     Case("transaction-named", "a transaction that the caller named", transaction(_named_take), World((subjects.PRICE,), _AROUND, THREE), TRANSACTION),
+    Case(
+        "transaction-over-an-expired-item",
+        "an upsert in a transaction replaces an expired item, in another transaction",
+        transaction(_upsert),
+        World((subjects.EXPIRED,), (others.save(Session), others.delete(Session), others.create(Session(id=ITEM_ID))), 2),
+        ONCE,
+        patience=Patience(attempts=2, settling=1),
+    ),
     Case(
         "transaction-over-told-resends",
         "a transport that resends and says so: the token makes one of the two",

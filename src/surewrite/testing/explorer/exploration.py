@@ -17,8 +17,6 @@ from surewrite.testing.explorer.stories import story
 
 CASES: tuple[Case, ...] = (*CREATES, *PUTS, *UPDATES, *DELETES, *COUNTS, *VERSIONED, *VERSIONED_LIMITS, *ORDERED, *COMMITS, *MORE_COMMITS, *TRANSACTION_LIMITS)
 
-FULL_PATIENCE = Patience(attempts=3, settling=5)
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -89,8 +87,11 @@ def explore(names: Sequence[str] | None = None, *, full: bool = False, progress:
 
 def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
     """Search one case."""
-    world = replace(case.world, actions_max=case.world.actions_max + 1) if full else case.world
-    search = Search(stage, world, case.start, case.promise, FULL_PATIENCE if full else Patience())
+    world, patience = case.world, case.patience
+    if full:
+        world = replace(world, actions_max=world.actions_max + 1)
+        patience = Patience(patience.attempts + 1, patience.settling + 1)
+    search = Search(stage, world, case.start, case.promise, patience)
     found = search.run()
     untrue = found.schedule.untrue if found.schedule is not None else None
     return Verdict(
