@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from surewrite.client import Actions, Database, EntityTable, Retry, Table, Transaction, connect
 from surewrite.core.annotations import codec
+from surewrite.core.bulk import BulkResult
 from surewrite.core.codecs import Codec
 from surewrite.core.conditions import Change, Condition, Operand
 from surewrite.core.effects import Operation
 from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, version
+from surewrite.core.indexes import Index, global_index, local_index
 from surewrite.core.keys import Key, Partition, Target, VersionedKey
 from surewrite.core.observation import Observation
 from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Outcome, Refusal, RefusalReason, Refused
+from surewrite.core.queries import Page
 from surewrite.core.retries import Attempt, ConflictKind
+from surewrite.core.sort_conditions import SortCondition, begins_with, between, equal, ge, gt, le, lt
 from surewrite.drivers.clocks import Chance, Clock
 from surewrite.errors import (
     AlreadyExists,
@@ -75,6 +79,7 @@ __all__ = [
     "AsyncTransaction",
     "Attempt",
     "Attribute",
+    "BulkResult",
     "Canceled",
     "Chance",
     "Change",
@@ -90,6 +95,7 @@ __all__ = [
     "Entity",
     "EntityTable",
     "Fields",
+    "Index",
     "InvalidRequest",
     "ItemNotFound",
     "Key",
@@ -100,12 +106,14 @@ __all__ = [
     "Operation",
     "Outcome",
     "OutcomeUnknown",
+    "Page",
     "Partition",
     "Refusal",
     "RefusalReason",
     "Refused",
     "Retry",
     "ServiceFault",
+    "SortCondition",
     "SurewriteError",
     "Table",
     "Target",
@@ -120,9 +128,18 @@ __all__ = [
     "WriteRefused",
     "WrongEntityType",
     "attribute",
+    "begins_with",
+    "between",
     "codec",
     "connect",
     "connect_async",
+    "equal",
+    "ge",
+    "global_index",
+    "gt",
+    "le",
+    "local_index",
+    "lt",
     "recipes",
     "time_to_live",
     "version",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, wraps
 from types import TracebackType
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from surewrite.backends.targets import backend_for
 from surewrite.core import raw, reads, retries, tables, writes
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Operation, Steps
-from surewrite.core.entities import EntityBase, TableLayout, schema_of
+from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Target
 from surewrite.core.observation import Observer
 from surewrite.core.outcomes import Canceled, Committed, Marker, Outcome
 from surewrite.core.plans import InDoubt
 from surewrite.core.retries import Attempt, ConflictKind
-from surewrite.core.scopes import Options, Scope
+from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
 from surewrite.core.transactions import commit
@@ -26,6 +26,7 @@ from surewrite.core.writes import applied_item
 from surewrite.drivers.backend import Backend
 from surewrite.drivers.blocking import BlockingDriver
 from surewrite.drivers.clocks import Chance, Clock
+from surewrite.many_items import ManyOfAnyType, ManyOfOneType
 
 E = TypeVar("E", bound=EntityBase)
 E1 = TypeVar("E1", bound=EntityBase)
@@ -35,14 +36,10 @@ R = TypeVar("R")
 PS = ParamSpec("PS")
 
 
-class EntityTable(Generic[E]):
+class EntityTable(ManyOfOneType[E]):
     """The items of one entity type in one table. Make it with ``table.of(Entity)``; it may be kept and shared."""
 
-    __slots__ = ("_driver", "_scope")
-
-    def __init__(self, driver: BlockingDriver, scope: Scope) -> None:
-        self._driver = driver
-        self._scope = scope
+    __slots__ = ()
 
     def get(self, key: Key[E], *, consistent: bool | None = None) -> E:
         """The entity under the key. Raises ``ItemNotFound`` where there is none, or an expired one.
@@ -266,17 +263,10 @@ class Transaction(Actions):
             self.commit()
 
 
-class Table:
+class Table(ManyOfAnyType):
     """One table. Make it with ``db.table(name)``; it may be kept and shared."""
 
-    __slots__ = ("_driver", "_environment", "_layout", "_name", "_scopes")
-
-    def __init__(self, driver: BlockingDriver, environment: Environment, name: str, layout: TableLayout) -> None:
-        self._driver = driver
-        self._environment = environment
-        self._name = name
-        self._layout = layout
-        self._scopes: dict[type[Any], Scope] = {}
+    __slots__ = ()
 
     @property
     def name(self) -> str:
@@ -290,7 +280,7 @@ class Table:
     def create_table(self, *entities: type[EntityBase], exist_ok: bool = False) -> None:
         """Make the table that these entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.
 
-        With ``exist_ok`` a table of the same key is used as it is.
+        Their indexes are made with it. With ``exist_ok`` a table of the same key that has these indexes is used as it is.
         """
         schemas = [self.scope_of(entity).schema for entity in entities]
         self._driver.run(tables.create_table(self._environment, self._name, self._layout, schemas, exist_ok=exist_ok))
@@ -318,17 +308,6 @@ class Table:
     def transact_get(self, *keys: Key[Any]) -> tuple[Any, ...]:
         """The entities under the keys as they were at one moment, ``None`` where there is none. Two read units per started 4 KB of each."""
         return self._driver.run(transact_get(self._environment, [(self.scope_for(key), key) for key in keys]))
-
-    def scope_of(self, entity: type[Any]) -> Scope:
-        """What the planning of writes needs to know of an entity type in this table. For recipes."""
-        found = self._scopes.get(entity)
-        if found is None:
-            found = self._scopes[entity] = Scope(self._environment, self._name, schema_of(entity).bind(self._layout))
-        return found
-
-    def scope_for(self, target: Any) -> Scope:
-        """The scope of the type of an entity or key. For recipes."""
-        return self.scope_of(target.entity if isinstance(target, Key) else type(target))
 
 
 class Retry:

@@ -18,6 +18,7 @@ from surewrite.core.annotations import codec_for, described
 from surewrite.core.codecs import EXPIRY, INT, Codec, Unstorable
 from surewrite.core.expressions import Name
 from surewrite.core.fields import MISSING, Attribute, Declaration, FieldInfo
+from surewrite.core.indexes import EntityIndex, Index, entity_indexes, no_such_index
 from surewrite.core.paths import Path, path_to
 from surewrite.core.templates import KeyTemplate
 from surewrite.errors import DefinitionError, InvalidRequest
@@ -26,7 +27,7 @@ DEFINITION: Final = "_definition"
 """Where an entity class keeps its definition."""
 
 _CLASS_VARIABLE: Final = re.compile(r"(\w+\.)*ClassVar\b")
-_CLASS_KEYWORDS: Final = ("discriminator", "partition_key", "sort_key")
+_CLASS_KEYWORDS: Final = ("discriminator", "partition_key", "sort_key", "indexes")
 
 
 def read_fields(entity: type, reserved: frozenset[str]) -> dict[str, object]:
@@ -93,8 +94,8 @@ class Definition:
     """
 
     __slots__ = (
-        "_by_name", "_fields", "_locals", "_partition", "_paths", "_sort", "_version", "declared", "discriminator", "entity", "key_fields",
-        "partition_key", "schema", "sort_key", "versioned",
+        "_by_name", "_fields", "_indexes", "_locals", "_partition", "_paths", "_sort", "_version", "declared", "declared_indexes", "discriminator", "entity",
+        "key_fields", "partition_key", "schema", "sort_key", "versioned",
     )  # fmt: skip
 
     def __init__(
@@ -107,6 +108,7 @@ class Definition:
         discriminator: str | None,
         partition_key: str | None,
         sort_key: str | None,
+        indexes: tuple[Index, ...] = (),
     ) -> None:
         self.entity = entity
         self.declared = declared
@@ -114,6 +116,7 @@ class Definition:
         self.discriminator = discriminator
         self.partition_key = partition_key
         self.sort_key = sort_key
+        self.declared_indexes = indexes
         self.schema: Any = None
         self.key_fields: tuple[str, ...] = ()
         self._locals: Mapping[str, object] | None = names
@@ -123,6 +126,7 @@ class Definition:
         self._version: FieldInfo | None = None
         self._partition: KeyTemplate | None = None
         self._sort: KeyTemplate | None = None
+        self._indexes: tuple[EntityIndex, ...] = ()
         if sort_key is not None and partition_key is None:
             raise DefinitionError(f"{entity.__name__}: sort_key needs a partition_key beside it")
         if discriminator == "":
@@ -158,6 +162,20 @@ class Definition:
         if self._fields is None:
             self._resolve_late()
         return self._sort
+
+    @property
+    def indexes(self) -> tuple[EntityIndex, ...]:
+        """The secondary indexes that the class declares."""
+        if self._fields is None:
+            self._resolve_late()
+        return self._indexes
+
+    def index(self, name: object) -> EntityIndex:
+        """A declared index by its name; raises ``InvalidRequest`` for one that there is not."""
+        found = next((index for index in self.indexes if index.name == name), None)
+        if found is None:
+            raise no_such_index(self.entity.__name__, name, self._indexes)
+        return found
 
     @property
     def version(self) -> FieldInfo | None:
@@ -208,6 +226,7 @@ class Definition:
             sort_fields = self._sort.field_names if self._sort is not None else ()
             self.key_fields = tuple(dict.fromkeys((*self._partition.field_names, *sort_fields)))
             self._check_key(fields)
+        self._indexes = entity_indexes(self.entity.__name__, self.declared_indexes, self._by_name)
         self._version = next((field for field in fields if field.role == "version"), None)
         self._fields = fields
         self._locals = None

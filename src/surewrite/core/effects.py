@@ -98,9 +98,10 @@ class StartSide:
 
 @dataclass(frozen=True, slots=True)
 class StopSide:
-    """Ask a side operation to end and wait until it has. Answered with its result, or ``None`` if it was stopped before it had one."""
+    """Wait until a side operation has ended, with ``interrupt`` after asking it to. Answered with its result, or ``None`` if it was stopped before it had one."""
 
     handle: object
+    interrupt: bool = True
 
 
 Effect = Send | Pause | ReadClock | DrawRandom | NewId | CallUser | Acquire | Release | StartSide | StopSide
@@ -171,4 +172,10 @@ def start_side(operation: Operation[Any]) -> Steps[object]:
 
 def stop_side(handle: object) -> Steps[Any]:
     result: Any = yield StopSide(handle)
+    return result
+
+
+def join_side(handle: object) -> Steps[Any]:
+    """Wait for a side operation to come to its end, and give its result; raises what it raised."""
+    result: Any = yield StopSide(handle, interrupt=False)
     return result

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast, dat
 
 from surewrite.core.definitions import Definition, definition_of, definitions_of_bases, read_fields, unknown_class_keyword
 from surewrite.core.fields import Attribute, FieldInfo, attribute, time_to_live, version
+from surewrite.core.indexes import Index
 from surewrite.core.keys import Partition, Target, VersionedKey
 from surewrite.core.schemas import BoundSchema, Schema, TableLayout
 from surewrite.core.stored import STATE, Stored, new_entity, stored_state
@@ -33,11 +34,21 @@ __all__ = [
     "with_stored",
 ]
 
-_RESERVED: Final = frozenset({"key_of", "partition_of", "replace"})
+_RESERVED: Final = frozenset({"index_partition_of", "key_of", "partition_of", "replace"})
 _ABSENT: Final = object()
 
 
-def _define(entity: type, *, versioned: bool | None, discriminator: str | None, partition_key: str | None, sort_key: str | None) -> Definition:
+def _define(
+    entity: type,
+    *,
+    versioned: bool | None,
+    discriminator: str | None,
+    partition_key: str | None,
+    sort_key: str | None,
+    indexes: tuple[Index, ...] | None,
+) -> Definition:
+    if indexes is not None and not isinstance(indexes, tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DefinitionError(f"{entity.__name__}: indexes= takes a tuple: write indexes=(sw.global_index(...),)")
     if {True, False} <= {base.__dict__.get("_versioned") for base in entity.__mro__}:
         raise DefinitionError(f"{entity.__name__} cannot be an Entity and a VersionedEntity: share fields by a class derived from sw.Fields")
     inherited = next((base for base in definitions_of_bases(entity) if base.partition_key is not None), None)
@@ -46,6 +57,8 @@ def _define(entity: type, *, versioned: bool | None, discriminator: str | None, 
             raise DefinitionError(f"{entity.__name__} would be stored under the discriminator of {inherited.entity.__name__}: give it one of its own")
         if partition_key is None:
             partition_key, sort_key = inherited.partition_key, inherited.sort_key if sort_key is None else sort_key
+    if indexes is None:
+        indexes = next((base.declared_indexes for base in definitions_of_bases(entity) if base.declared_indexes), ())
     return Definition(
         entity,
         read_fields(entity, _RESERVED),
@@ -54,6 +67,7 @@ def _define(entity: type, *, versioned: bool | None, discriminator: str | None, 
         discriminator=discriminator,
         partition_key=partition_key,
         sort_key=sort_key,
+        indexes=indexes,
     )
 
 
@@ -77,16 +91,25 @@ class EntityBase:
 
     if TYPE_CHECKING:
 
-        def __init_subclass__(cls, *, discriminator: str | None = None, partition_key: str | None = None, sort_key: str | None = None) -> None: ...
+        def __init_subclass__(
+            cls,
+            *,
+            discriminator: str | None = None,
+            partition_key: str | None = None,
+            sort_key: str | None = None,
+            indexes: tuple[Index, ...] | None = None,
+        ) -> None: ...
 
     else:
 
-        def __init_subclass__(cls, *, discriminator=None, partition_key=None, sort_key=None, **unknown):  # noqa: ANN001, ANN003, ANN204
+        def __init_subclass__(cls, *, discriminator=None, partition_key=None, sort_key=None, indexes=None, **unknown):  # noqa: ANN001, ANN003, ANN204
             """Read the declaration; see ``Entity``."""
             for keyword in unknown:
                 unknown_class_keyword(cls.__name__, keyword)
             super().__init_subclass__()
-            cls._definition = _define(cls, versioned=cls._versioned, discriminator=discriminator, partition_key=partition_key, sort_key=sort_key)
+            cls._definition = _define(
+                cls, versioned=cls._versioned, discriminator=discriminator, partition_key=partition_key, sort_key=sort_key, indexes=indexes
+            )
 
         def __init__(self, *positional, **values) -> None:  # noqa: ANN002, ANN003
             if positional:
@@ -102,6 +125,21 @@ class EntityBase:
         template = cls._definition.partition
         values = _key_values(cls._definition, "partition_of", template.field_names, parts, named)
         return Partition(cls, template.render(values), tuple(values.items()))
+
+    @classmethod
+    def index_partition_of(cls, index: str, /, *parts: object, **named: object) -> Partition[Self]:
+        """The partition of an index with these values: ``Order.index_partition_of("by_status", "open")``.
+
+        Values come in the order in which the index's partition template names fields, or by name; those of a local index
+        are the table's. Raises ``InvalidRequest`` as ``partition_of`` does, and for an index that the class does not declare.
+        """
+        key = cls._definition.index(index).partition
+        template = cls._definition.partition if key is None else key.template
+        values = _key_values(cls._definition, "index_partition_of", template.field_names, parts, named)
+        absent = next((name for name, value in values.items() if value is None), None)
+        if absent is not None:
+            raise InvalidRequest(f"{cls.__name__}: an item without {absent} is not in the index {index!r}")
+        return Partition(cls, template.render(values), tuple(values.items()), index)
 
     def replace(self, **changes: Any) -> Self:
         """An entity like this one with other values, checked as they are at construction.
@@ -153,7 +191,8 @@ class Entity(EntityBase):
     """An immutable value that is stored as one item, without a version.
 
     Fields are annotated ``name: Attribute[T]`` and given by name. Class keywords: ``partition_key`` and ``sort_key`` are
-    templates such as ``"USER#{id}"`` or ``"{seq:020d}"``; ``discriminator`` names the type among the items of a table. A
+    templates such as ``"USER#{id}"`` or ``"{seq:020d}"``; ``discriminator`` names the type among the items of a table;
+    ``indexes`` is a tuple of ``sw.global_index(...)`` and ``sw.local_index(...)``, inherited where it is left out. A
     class without templates is a base to inherit fields from. Lists and dicts among the values are copied on the way in;
     give ``replace`` a new one instead of changing one in place, since an entity made by ``replace`` shares the others.
     Raises ``DefinitionError`` where the class is made and something in it cannot work, ``InvalidRequest`` where an

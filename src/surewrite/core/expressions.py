@@ -223,6 +223,30 @@ def names_read(operand: Operand) -> Iterator[Name]:
             assert_never(operand)
 
 
+def names_judged(tree: ConditionTree) -> Iterator[Name]:
+    """Every path that the condition looks at."""
+    match tree:
+        case Compare(left=left, right=right):
+            yield from names_read(left)
+            yield from names_read(right)
+        case Between(operand=operand, low=low, high=high):
+            for each in (operand, low, high):
+                yield from names_read(each)
+        case In(operand=operand, choices=choices):
+            for each in (operand, *choices):
+                yield from names_read(each)
+        case Function(arguments=arguments):
+            for each in arguments:
+                yield from names_read(each)
+        case And(parts=parts) | Or(parts=parts):
+            for part in parts:
+                yield from names_judged(part)
+        case Not(part=part):
+            yield from names_judged(part)
+        case _:
+            assert_never(tree)
+
+
 @dataclass(slots=True)
 class Rendering:
     """Collects the placeholders of one request while its expressions are rendered."""

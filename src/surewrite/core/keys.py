@@ -7,7 +7,7 @@ attributes, and knows no table: one key names the item in any table that stores 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from surewrite.core.templates import KeyValue
 from surewrite.errors import InvalidRequest
@@ -72,11 +72,25 @@ class VersionedKey(Key[EC_co]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Partition(Generic[EC_co]):
-    """Names all items that share a partition key. Equal partitions are one; hashable."""
+    """Names all items that share a partition key: of the table, or of the index that ``index`` names. Equal partitions are one; hashable."""
 
     entity: type[EC_co]
     partition: KeyValue
     values: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    index: str | None = None
 
     def __repr__(self) -> str:
-        return f"{self.entity.__name__}.partition_of({', '.join(f'{name}={value!r}' for name, value in self.values)})"
+        values = [f"{name}={value!r}" for name, value in self.values]
+        if self.index is None:
+            return f"{self.entity.__name__}.partition_of({', '.join(values)})"
+        return f"{self.entity.__name__}.index_partition_of({', '.join((repr(self.index), *values))})"
+
+
+def is_key(value: object) -> TypeGuard[Key[Any]]:
+    """Whether something that a caller gave is a key, of whatever type."""
+    return isinstance(value, Key)
+
+
+def is_partition(value: object) -> TypeGuard[Partition[Any]]:
+    """Whether something that a caller gave is a partition, of whatever type."""
+    return isinstance(value, Partition)

@@ -11,6 +11,7 @@ from surewrite.core.entities import stored_state
 from surewrite.core.expressions import ChangeTree, ConditionTree, all_of, attribute, exists
 from surewrite.core.fresh import fresh_item
 from surewrite.core.guards import guard_of_put, guard_of_update
+from surewrite.core.index_upkeep import index_changes_of_update, index_changes_of_upsert
 from surewrite.core.keys import Key, Target
 from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, state_changes, write_state
 from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
@@ -54,6 +55,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     names = draft.names
     common = all_of(draft.present(), draft.of_this_type() if isinstance(target, Target) else None)
     expected = None if isinstance(target, Target) else _expected_of(draft, target)
+    trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
     if expected is not None:
         condition = all_of(draft.present(), _unchanged(draft, expected), draft.condition)
         version = None if names.version is None else (expected.version or 0) + 1
@@ -190,6 +192,10 @@ def _expected_of(draft: Draft, entity: Any) -> Expected | None:
         )
     if draft.names.version is None:
         _require_loaded_stamp(draft, entity)
+    if stored.partial and ((draft.names.stamp is not None and stored.stamp is None) or (draft.names.version is not None and stored.version is None)):
+        raise InvalidRequest(
+            f"{scope.entity}: this entity was read in part, without the version or stamp that the write would check; get it whole first", key=draft.key
+        )
     return Expected(stored.version, stored.stamp if draft.names.stamp is not None else None, stored.birth if draft.names.birth is not None else None)
 
 
@@ -234,4 +240,16 @@ def _draft_of_change(scope: Scope, target: Any, changes: Sequence[Change[Any]], 
 
 def _upsert_changes(draft: Draft, target: Target[Any], changes: Sequence[Change[Any]], own: tuple[ChangeTree, ...]) -> tuple[ChangeTree, ...]:
     touched = {str(tree.target.parts[0]) for tree in own}
-    return tuple(draft.schema.adapt_for_upsert(change) for change in changes) + draft.schema.initial_changes(target, touched)
+    initial = draft.schema.initial_changes(target, touched)
+    kept = index_changes_of_upsert(draft.schema, own, dict(target.values))
+    return tuple(draft.schema.adapt_for_upsert(change) for change in changes) + initial + kept
+
+
+def _known_values(scope: Scope, target: Any, expected: Expected | None) -> dict[str, Any]:
+    """The fields whose stored values an update can rest on: those of the key, and all of an entity whose loaded state it demands."""
+    if isinstance(target, Key):
+        return dict(target.values)
+    values: dict[str, Any] = target.__dict__
+    if expected is not None:
+        return values
+    return {name: values[name] for name in scope.schema.definition.key_fields if name in values}

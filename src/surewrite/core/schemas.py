@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from surewrite.core.codecs import INT, Codec, Undecodable
@@ -12,6 +12,7 @@ from surewrite.core.conditions import Change
 from surewrite.core.definitions import Definition
 from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Operand, SetTo, Value
 from surewrite.core.fields import FieldInfo
+from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
 from surewrite.core.keys import Key
 from surewrite.core.stored import STATE, Stored, new_entity
 from surewrite.core.templates import KeyTemplate
@@ -31,6 +32,20 @@ class TableLayout:
     discriminator: str | None = "_type"
     stamp: str | None = "_s"
     birth: str | None = "_b"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundIndex:
+    """An index of one entity type in a table: ``keys`` are its key attributes, partition first, the table's partition key among them.
+
+    ``read`` are the stored names whose absence in an item of the index means that they have no value; the rest was not
+    read. It is ``None`` where the index holds whole items.
+    """
+
+    name: str
+    is_global: bool
+    keys: tuple[IndexKey, ...]
+    read: frozenset[str] | None
 
 
 class Schema(Generic[E]):
@@ -59,6 +74,7 @@ class BoundSchema(Generic[E]):
 
     def __init__(self, entity: type[E], definition: Definition, layout: TableLayout) -> None:
         self.entity = entity
+        self.definition = definition
         self.layout = layout
         self.fields: tuple[FieldInfo, ...] = definition.fields
         self.version: FieldInfo | None = definition.version
@@ -70,8 +86,12 @@ class BoundSchema(Generic[E]):
         self._templates = self._bind_templates(definition)
         self._by_stored_name = {field.stored_name: field for field in self.fields}
         self._check_names()
+        self.indexes = tuple(self._bind_index(index) for index in definition.indexes)
+        self.index_keys = tuple({key.attribute: key for index in self.indexes for key in index.keys}.values())
+        """The key attributes of all indexes, each once."""
+        self._check_index_names()
         self._key_attributes = frozenset((*layout.key, *(field.stored_name for field in self.fields if field.name in self._key_fields)))
-        added = (*layout.key, layout.discriminator, layout.stamp, layout.birth)
+        added = (*layout.key, layout.discriminator, layout.stamp, layout.birth, *(key.attribute for key in self.index_keys))
         self._known = frozenset(name for name in (*self._by_stored_name, *added) if name is not None)
         self._plain = tuple(field for field in self.fields if field.role != "version")
         self._writers = tuple((field.name, field.stored_name, field.codec.encode, field.is_set) for field in self._plain if field.stored_name not in layout.key)
@@ -111,7 +131,52 @@ class BoundSchema(Generic[E]):
                 place = f"{self._name}.{field.name}"
                 raise InvalidRequest(f"{place} is stored as {field.stored_name!r}, where the table stores {meaning}: give the field stored_as=")
 
+    def _bind_index(self, index: EntityIndex) -> BoundIndex:
+        keys = tuple(self._bind_index_key(key) for key in index.own_keys())
+        if not index.is_global:
+            if len(self.layout.key) < 2:
+                raise InvalidRequest(f"{self._name}: the local index {index.name!r} needs a table with a sort key: make it a global one")
+            name, template = self._templates[0]
+            keys = (IndexKey(index.name, name, template, derived=False), *keys)
+        if index.whole:
+            return BoundIndex(index.name, index.is_global, keys, None)
+        layout, time_to_live = self.layout, self.time_to_live
+        beside = (layout.discriminator, time_to_live.stored_name if time_to_live is not None else None)
+        read = (*layout.key, *(key.attribute for key in keys), *index.held, *(name for name in beside if name is not None))
+        return BoundIndex(index.name, index.is_global, keys, frozenset(read))
+
+    def _bind_index_key(self, key: IndexKey) -> IndexKey:
+        """The key of an index may be that of the table, the other way round for instance; then nothing is kept for it."""
+        for name, template in self._templates:
+            if key.attribute == name and key.derived:
+                if template.text != key.template.text:
+                    raise InvalidRequest(f"{self._name}: the index {key.index!r} puts another key into {name!r}, the key of the table: name another attribute")
+                return replace(key, derived=False)
+        return key
+
+    def _check_index_names(self) -> None:
+        layout = self.layout
+        for key in self.index_keys:
+            if key.attribute in (layout.discriminator, layout.stamp, layout.birth):
+                raise InvalidRequest(f"{self._name}: the index {key.index!r} keeps its key in {key.attribute!r}, which the table uses: name another attribute")
+
     # ---------------------------------------------------------------------------------------------------------------- keys
+
+    def index(self, name: object) -> BoundIndex:
+        """A declared index by its name; raises ``InvalidRequest`` for one that there is not."""
+        found = next((index for index in self.indexes if index.name == name), None)
+        if found is None:
+            raise no_such_index(self._name, name, self.definition.indexes)
+        return found
+
+    def fits_key(self, item: Mapping[str, AttributeValue]) -> bool:
+        """Whether the key of an item is one that the templates of this type make."""
+        try:
+            for name, template in self._templates:
+                template.parse(item[name][template.stored])
+        except (KeyError, Undecodable):
+            return False
+        return True
 
     def is_key_attribute(self, stored_name: str) -> bool:
         """Whether a top-level attribute is part of the key, as an attribute of it or as a field that it is made of; such a one never changes."""
@@ -168,14 +233,20 @@ class BoundSchema(Generic[E]):
             raise InvalidRequest(f"{self._name}.{name} {error}") from None
         if self.discriminator_value is not None and self.layout.discriminator is not None:
             item[self.layout.discriminator] = {"S": self.discriminator_value}
+        for key in self.index_keys:
+            # A key that the service would refuse is refused here, also where the field is stored anyway.
+            content = key.value(values)
+            if key.derived and content is not None:
+                item[key.attribute] = content
         return item
 
-    def from_item(self, item: Mapping[str, AttributeValue], *, partial: bool = False) -> E:
+    def from_item(self, item: Mapping[str, AttributeValue], *, partial: bool = False, read: Collection[str] = ()) -> E:
         """The entity that an item holds, with version, stamp, birth and undeclared attributes as its state.
 
         An item without a discriminator is taken for one of this type. ``partial`` says that attributes may have been left
-        out: fields that are missing then have no value. Raises ``WrongEntityType`` for an item of another type and
-        ``UndecodableItem`` for one that does not fit; neither has contents of the item in its text.
+        out: fields that are missing then have no value, but for those whose stored names ``read`` has, which are known to be
+        absent. Raises ``WrongEntityType`` for an item of another type and ``UndecodableItem`` for one that does not fit;
+        neither has contents of the item in its text.
         """
         self._check_type(item)
         values: dict[str, Any] = {}
@@ -192,7 +263,7 @@ class BoundSchema(Generic[E]):
         except Undecodable as error:
             raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
         if absent:
-            self._fill(absent, values, item, partial=partial)
+            self._fill(absent, values, item, read if partial else None)
         if not partial:
             self._check_key(values, item)
         known = self._known
@@ -217,14 +288,14 @@ class BoundSchema(Generic[E]):
             stored_type=stored_type if isinstance(stored_type, str) else None,
         )
 
-    def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue], *, partial: bool) -> None:
-        """What fields read as that have no attribute: key fields are read from the key; others of an item read in part are left out."""
+    def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue], read: Collection[str] | None) -> None:
+        """What fields read as that have no attribute: key fields are read from the key. Of an item read in part ``read`` are the names that were asked for."""
         for name in absent:
             field = next(field for field in self._plain if field.name == name)
             if name in self._key_fields:
-                if not partial or self._has_key_of(field, item):
+                if read is None or self._has_key_of(field, item):
                     values[name] = self._read_from_key(field, item)
-            elif partial:
+            elif read is not None and field.stored_name not in read:
                 continue
             elif not field.required:
                 values[name] = field.when_absent()

@@ -13,6 +13,7 @@ from surewrite.core.entities import BoundSchema, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.reads import ask
 from surewrite.core.requests import Request
+from surewrite.core.table_indexes import attribute_types, index_members, key_schema, require_indexes, table_indexes
 from surewrite.errors import ConnectionFailed, InvalidRequest, SurewriteError
 
 ACTIVE_POLL_SECONDS = 0.5
@@ -23,24 +24,29 @@ ACTIVE_POLLS_MAX = 240
 def create_table(environment: Environment, table: str, layout: TableLayout, schemas: Sequence[BoundSchema[Any]], *, exist_ok: bool) -> Steps[None]:
     """Make the table that the entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.
 
-    With ``exist_ok`` a table of the same key is left as it is. Raises ``InvalidRequest`` where entities contradict each
-    other, and where a table of this name exists already, or with another key.
+    With ``exist_ok`` a table of the same key, with the indexes that the entities declare, is left as it is. Raises
+    ``InvalidRequest`` where entities contradict each other, and where a table of this name exists already, or with another
+    key or without an index.
     """
     if not schemas:
         raise InvalidRequest(f"create_table of {table!r} needs an entity, to know the types of its key attributes")
     keys = _key_types(table, layout, schemas)
     ttl = _time_to_live(table, schemas)
-    definition = {
+    indexes = table_indexes(table, schemas)
+    types = attribute_types(table, keys, indexes, schemas)
+    definition: dict[str, Any] = {
         "TableName": table,
         "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in keys],
-        "KeySchema": [{"AttributeName": name, "KeyType": "HASH" if index == 0 else "RANGE"} for index, (name, _) in enumerate(keys)],
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
+        "KeySchema": key_schema([name for name, _ in keys]),
+        **index_members(indexes),
     }
     existed = yield from _create(environment, table, Request("CreateTable", definition))
     if existed and not exist_ok:
         raise InvalidRequest(f"the table {table!r} exists already; pass exist_ok=True to use it", code="ResourceInUseException")
     existing = yield from _wait_until_active(environment, table)
     _require_same_key(table, keys, existing)
+    require_indexes(table, indexes, existing)
     if ttl is not None:
         yield from _turn_on_time_to_live(environment, table, ttl)
 

@@ -12,7 +12,7 @@ from string import Formatter
 from typing import Any, Final
 
 from surewrite.core import limits
-from surewrite.core.codecs import Codec, Undecodable
+from surewrite.core.codecs import STR, Codec, Undecodable
 from surewrite.core.values import decode_binary
 from surewrite.errors import DefinitionError, InvalidRequest
 
@@ -66,13 +66,15 @@ class KeyTemplate:
 
     A template that is exactly one field is that field, with the type in which it is stored; every other one is text.
     ``stored`` has the letters of the type of the key attribute; ``is_field`` names the field that the key is, if it is one.
+    ``index`` names the index whose key it is, for messages.
     """
 
-    __slots__ = ("_codecs", "_described", "_entity", "_largest", "_parts", "field_names", "is_field", "stored")
+    __slots__ = ("_codecs", "_described", "_entity", "_largest", "_parts", "field_names", "is_field", "stored", "text")
 
-    def __init__(self, entity: str, keyword: str, text: str, codecs: Mapping[str, Codec[Any]]) -> None:
+    def __init__(self, entity: str, keyword: str, text: str, codecs: Mapping[str, Codec[Any]], *, index: str | None = None) -> None:
         self._entity = entity
-        self._described = f'{entity}: {keyword}="{text}"'
+        self.text = text
+        self._described = f'{entity}: {keyword}="{text}"' if index is None else f'{entity}: {keyword}="{text}" of the index {index!r}'
         self._parts = parse_template(text, self._described)
         self._largest = _LARGEST[keyword]
         names = [part.name for part in self._parts if isinstance(part, TemplateField)]
@@ -92,6 +94,11 @@ class KeyTemplate:
         if codec.stored not in allowed:
             raise DefinitionError(f"{self._described}: {name} is a {codec.type_name}, stored as {codec.stored}, and a key is made of {', '.join(allowed)}")
         return codec
+
+    @property
+    def codec(self) -> Codec[Any]:
+        """How a value of the whole key is stored: by the codec of the field that the key is, otherwise as text."""
+        return STR if self.is_field is None else self._codecs[self.is_field]
 
     def render(self, values: Mapping[str, Any]) -> KeyValue:
         """The key value of accepted field values. Raises ``InvalidRequest`` for an empty, ambiguous or too long one."""

@@ -138,10 +138,10 @@ class _Run:
                 return None
             case StartSide(operation=operation):
                 return self._start_side(operation)
-            case StopSide(handle=handle):
+            case StopSide(handle=handle, interrupt=interrupt):
                 assert isinstance(handle, asyncio.Task)
                 task: asyncio.Task[Any] = handle
-                return await self._stop_side(task)
+                return await (self._stop_side(task) if interrupt else self._join_side(task))
             case _:
                 assert_never(effect)
 
@@ -160,3 +160,9 @@ class _Run:
             if current is not None and current.cancelling():
                 raise
             return None
+
+    async def _join_side(self, task: asyncio.Task[Any]) -> Any:
+        # A cancellation while waiting reaches the task by the release of all that this operation holds.
+        await asyncio.wait({task})
+        self._sides.remove(task)
+        return task.result()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
@@ -28,6 +31,9 @@ from surewrite.drivers.backend import Backend
 from surewrite.drivers.clocks import Chance, Clock, ServerOffset
 
 R = TypeVar("R")
+
+JOIN_POLL_SECONDS = 0.1
+"""How long a wait for a side operation goes on before it looks whether the waiting one is to stop itself."""
 
 ACQUIRE_POLL_SECONDS = 0.05
 
@@ -68,6 +74,11 @@ class BlockingDriver:
         if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
             self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
         return answer
+
+    @property
+    def has_own_time(self) -> bool:
+        """Whether letting time pass is somebody else's business, as in tests; then a pause is not cut short when it is to stop."""
+        return self._clock.sleep is not time.sleep
 
     def sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)
@@ -148,12 +159,21 @@ class _Run:
                 side = _Side(driver, operation)
                 self._sides.append(side)
                 return side
-            case StopSide(handle=handle):
+            case StopSide(handle=handle, interrupt=interrupt):
                 assert isinstance(handle, _Side)
+                if interrupt:
+                    handle.stop()
+                else:
+                    self._wait_for(handle)
                 self._sides.remove(handle)
-                return handle.stop()
+                return handle.result()
             case _:
                 assert_never(effect)
+
+    def _wait_for(self, side: _Side) -> None:
+        while not side.ended(JOIN_POLL_SECONDS):
+            if self._stop is not None and self._stop.is_set():
+                raise StoppedSide
 
     def _acquire(self, lock: Lock) -> None:
         """Wait for the lock. A side operation looks now and then whether it is to stop: its owner may hold the lock and wait for its end."""
@@ -164,7 +184,7 @@ class _Run:
         self._held.append(lock)
 
     def _pause(self, seconds: float) -> None:
-        if self._stop is None:
+        if self._stop is None or self._driver.has_own_time:
             self._driver.sleep(seconds)
         elif self._stop.wait(seconds):
             raise StoppedSide
@@ -179,7 +199,9 @@ class _Side:
         self._stop = threading.Event()
         self._result: Any = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, args=(driver, operation), name="surewrite-side", daemon=True)
+        # The thread belongs to the call that starts it, so it sees the context of that call.
+        work = partial(copy_context().run, self._work, driver, operation)
+        self._thread = threading.Thread(target=work, name="surewrite-side", daemon=True)
         self._thread.start()
 
     def _work(self, driver: BlockingDriver, operation: Operation[Any]) -> None:
@@ -190,10 +212,18 @@ class _Side:
         except BaseException as error:  # noqa: BLE001 - kept, and raised in the thread that stops the side
             self._error = error
 
-    def stop(self) -> Any:
-        """End it, wait for it, and give its result. Raises what it raised."""
+    def stop(self) -> None:
+        """End it and wait for it."""
         self._stop.set()
         self._thread.join()
+
+    def ended(self, seconds: float) -> bool:
+        """Whether it comes to its end within so many seconds."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def result(self) -> Any:
+        """What an ended one returned. Raises what it raised."""
         if self._error is not None:
             raise self._error
         return self._result

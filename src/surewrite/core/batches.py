@@ -1,0 +1,233 @@
+"""Belongs here: the service's batches: reading many keys, and writing many items without conditions. Must not be here: bulk writes that keep the promise.
+
+A batch is not atomic: each item is read or written on its own, and what the service leaves unprocessed is asked for again.
+Source: API Reference, BatchGetItem and BatchWriteItem; Developer Guide, page "Error handling with DynamoDB", batch operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from surewrite.core import limits
+from surewrite.core.answers import Answer, Rejection, Success
+from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds
+from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
+from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
+from surewrite.core.effects import Moment, Steps, call_user, new_id, now, pause, send
+from surewrite.core.environment import Environment
+from surewrite.core.keys import is_key
+from surewrite.core.outcomes import Applied, Refused
+from surewrite.core.plan_drafts import Draft
+from surewrite.core.planning import plan_put
+from surewrite.core.plans import Plan, expired_before
+from surewrite.core.reads import ask
+from surewrite.core.requests import Request
+from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.values import Item
+from surewrite.core.writes import NO_OPTIONS, conclude, stored_entity
+from surewrite.errors import InvalidRequest, SurewriteError, Throttled
+
+_UNPROCESSED: Final = Rejection("ProvisionedThroughputExceededException", "left unprocessed in each answer")
+"""What it means that the service leaves an entry unprocessed until the deadline."""
+
+# ---------------------------------------------------------------------------------------------------------------- reading
+
+
+def get_many(environment: Environment, scoped: Sequence[tuple[Scope, Any]], *, consistent: bool | None, progress: Progress | None) -> Steps[list[Any]]:
+    """The entity under each key, ``None`` where there is none or an expired one, in the order of the keys. A key that is named twice is read once.
+
+    Half a read unit per started 4 KB of each item, a whole one where consistent, which is the default where one of the
+    types has a version. Each hundred keys have the deadline of a call; past it this raises ``Throttled``.
+    """
+    for scope, key in scoped:
+        if not is_key(key):
+            raise InvalidRequest(f"{scope.entity}: expected a key, such as {scope.entity}.key_of(...), not {type(key).__name__}")
+    if not scoped:
+        return []
+    scope = scoped[0][0]
+    names = scope.schema.key_names
+    wanted = any(each.schema.version is not None for each, _ in scoped) if consistent is None else consistent
+    tokens = [key_token(each.schema.key_item(key), names) for each, key in scoped]
+    keys = {token: each.schema.key_item(key) for token, (each, key) in zip(tokens, scoped, strict=True)}
+    pending = list(keys.values())
+    found: dict[tuple[Any, ...], tuple[Item, Moment]] = {}
+    for start in range(0, len(pending), limits.BATCH_KEYS):
+        chunk = pending[start : start + limits.BATCH_KEYS]
+        for item, moment in (yield from _read_chunk(environment, scope.table, chunk, consistent=wanted)):
+            found[key_token(item, names)] = (item, moment)
+        if progress is not None:
+            yield from call_user(progress, start + len(chunk), len(pending))
+    return [_entity_of(each, found.get(token)) for (each, _), token in zip(scoped, tokens, strict=True)]
+
+
+def _entity_of(scope: Scope, read: tuple[Item, Moment] | None) -> Any:
+    if read is None:
+        return None
+    item, moment = read
+    expired = expired_before(item, scope.names.time_to_live, Occasion(moment, "").seconds)
+    return None if expired else scope.schema.from_item(item)
+
+
+def _read_chunk(environment: Environment, table: str, keys: Sequence[Item], *, consistent: bool) -> Steps[list[tuple[Item, Moment]]]:
+    started = moment = yield from now()
+    found: list[tuple[Item, Moment]] = []
+    asked: Mapping[str, Any] = {table: {"Keys": list(keys), "ConsistentRead": consistent}}
+    for number in range(1, ATTEMPTS_MAX + 1):
+        answer = yield from ask(environment, Request("BatchGetItem", {"RequestItems": asked}), "the batch get", None, started)
+        found.extend((item, moment) for item in answer.body["Responses"].get(table, ()))
+        asked = answer.body.get("UnprocessedKeys") or {}
+        if not asked:
+            return found
+        seconds = yield from backoff_seconds(number)
+        moment = yield from now()
+        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
+            break
+        yield from pause(seconds)
+        moment = yield from now()
+    raise Throttled("the batch get was not answered whole until the deadline: slow down, then try again")
+
+
+# ---------------------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One write of a batch. ``in_doubt`` stays once an attempt with it was not answered."""
+
+    index: int
+    plan: Plan
+    asked: Mapping[str, Any]
+    in_doubt: bool = False
+
+
+def batch_put(scope: Scope, entities: Iterable[Any], progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
+    """Store each entity whole, whatever is stored under its key, 25 a request. The results are in the order of the entities."""
+    _require_unversioned(scope, "put")
+    given = list(entities)
+
+    def entry(index: int, occasion: Occasion) -> _Entry:
+        plan = plan_put(scope, given[index], occasion, NO_OPTIONS)
+        return _Entry(index, plan, {"PutRequest": {"Item": plan.stored}})
+
+    return (yield from _batch_write(scope, given, entry, progress))
+
+
+def batch_delete(scope: Scope, targets: Iterable[Any], progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
+    """Remove what is stored under each key, of whatever type, 25 a request; a missing item counts as removed."""
+    _require_unversioned(scope, "delete")
+    given = list(targets)
+
+    def entry(index: int, occasion: Occasion) -> _Entry:
+        draft = Draft(scope, occasion, Options(), key_of(scope, given[index]))
+        return _Entry(index, draft.plan("delete", None, guard=Guard.IDEMPOTENT_DELETE, stamp=None), {"DeleteRequest": {"Key": draft.key}})
+
+    return (yield from _batch_write(scope, given, entry, progress))
+
+
+def _require_unversioned(scope: Scope, verb: str) -> None:
+    if scope.schema.version is not None:
+        raise InvalidRequest(
+            f"{scope.entity} has a version, which a batch of the service can neither check nor raise: use {verb}_many, a conditional write for each item"
+        )
+
+
+def _batch_write(scope: Scope, given: Sequence[Any], entry: Any, progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
+    results = last_of_each_key(scope, given)
+    waiting = [index for index, result in enumerate(results) if result is None]
+    for start in range(0, len(waiting), limits.BATCH_WRITES):
+        moment = yield from now()
+        entries: list[_Entry] = []
+        for index in waiting[start : start + limits.BATCH_WRITES]:
+            unique = yield from new_id()
+            try:
+                entries.append(entry(index, Occasion(moment, unique)))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one item is the result of that item
+                results[index] = BulkResult(given[index], error=error)
+        for index, result in (yield from _write_chunk(scope, entries, given, moment)):
+            results[index] = result
+        if progress is not None:
+            yield from call_user(progress, sum(result is not None for result in results), len(given))
+    return [result for result in results if result is not None]
+
+
+def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], started: Moment) -> Steps[list[tuple[int, BulkResult[Any]]]]:
+    """Send until each entry is done or the deadline comes."""
+    environment = scope.environment
+    done: list[tuple[int, BulkResult[Any]]] = []
+    pending = {key_token(entry.plan.key, scope.schema.key_names): entry for entry in entries}
+    moment = started
+    answer: Answer = _UNPROCESSED
+    number = 0
+    while pending and number < ATTEMPTS_MAX:
+        number += 1
+        answer = yield from _attempt(scope, list(pending.values()), moment, started)
+        kind = class_of_answer(answer)
+        if isinstance(answer, Success):
+            left = _left_over(scope, answer, pending)
+            for token in [token for token in pending if token not in left]:
+                entry = pending.pop(token)
+                entry.in_doubt = entry.in_doubt or answer.resent
+                done.append(_ended(scope, entry, given, Decision.APPLIED, answer, number, started))
+        elif kind is None or kind is AnswerClass.REJECTED:
+            break
+        elif brings_doubt(kind):
+            for entry in pending.values():
+                entry.in_doubt = True
+        seconds = (yield from backoff_seconds(number)) if pending else 0.0
+        moment = yield from now()
+        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
+            break
+        if pending:
+            yield from pause(seconds)
+            moment = yield from now()
+    for entry in pending.values():
+        decision = Decision.UNKNOWN if entry.in_doubt else Decision.REJECTED
+        if isinstance(answer, Success):
+            answer = _UNPROCESSED
+        done.append(_ended(scope, entry, given, decision, answer, number, started))
+    return done
+
+
+def _attempt(scope: Scope, entries: Sequence[_Entry], moment: Moment, started: Moment) -> Steps[Answer]:
+    environment = scope.environment
+    request = Request("BatchWriteItem", {"RequestItems": {scope.table: [entry.asked for entry in entries]}})
+    remaining = started.monotonic + environment.deadline_seconds - moment.monotonic
+    try:
+        return (yield from send(request, max(0.001, min(environment.timeout_seconds, remaining))))
+    except BaseException:
+        for entry in entries:
+            _remember_doubt(environment, entry, moment)
+        raise
+
+
+def _remember_doubt(environment: Environment, entry: _Entry, moment: Moment) -> None:
+    if entry.plan.stamp is not None:
+        environment.doubts.add(entry.plan.stamp, moment.monotonic)
+
+
+def _left_over(scope: Scope, answer: Success, pending: Mapping[tuple[Any, ...], _Entry]) -> set[tuple[Any, ...]]:
+    left: set[tuple[Any, ...]] = set()
+    unprocessed: Mapping[str, Any] = answer.body.get("UnprocessedItems") or {}
+    for asked in unprocessed.get(scope.table, ()):
+        item: Item = asked["PutRequest"]["Item"] if "PutRequest" in asked else asked["DeleteRequest"]["Key"]
+        left.add(key_token(item, scope.schema.key_names))
+    return left & pending.keys()
+
+
+def _ended(scope: Scope, entry: _Entry, given: Sequence[Any], decision: Decision, answer: Answer, number: int, started: Moment) -> tuple[int, BulkResult[Any]]:
+    ending = Ending(decision, answer, None, number, entry.in_doubt)
+    plan = entry.plan
+    try:
+        outcome = conclude(scope, plan, ending, started)
+    except SurewriteError as error:
+        if decision is Decision.UNKNOWN:
+            _remember_doubt(scope.environment, entry, started)
+        return entry.index, BulkResult(given[entry.index], error=error)
+    assert not isinstance(outcome, Refused)
+    applied = applied_in_this_run.get()
+    if applied is not None:
+        applied.count += 1
+    item = stored_entity(scope, plan, given[entry.index]) if plan.verb == "put" else None
+    return entry.index, BulkResult(given[entry.index], Applied(item, outcome.once, attempts=number))
