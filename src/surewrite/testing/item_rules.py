@@ -68,6 +68,10 @@ def _judge_unknown_attributes(call: Call, scope: Scope, before: Item, after: Ite
 def _judge_read(world: World, call: Call) -> Iterator[Violation]:
     """What a read hands out was stored while it ran; a while before, too, where it need not be consistent."""
     scope: Scope = call.arguments["scope"]
+    if call.result is not None and scope.names.time_to_live is not None:
+        tolerance = CLOCK_TOLERANCE_SECONDS + world.settings.skew_seconds_most
+        if is_expired(scope.schema.to_item(call.result), scope, EPOCH_SECONDS + call.began - tolerance):
+            yield _violation("expired", call, "handed out an item that had expired before it began")
     asked = call.arguments.get("consistent")
     consistent = scope.schema.version is not None if asked is None else asked
     states = _states_during(world, call, 0.0 if consistent else world.settings.stale_seconds_most)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import surewrite as sw
 from surewrite import Attribute, VersionedEntity
 from surewrite.testing.clients import AsyncClient, BlockingClient
@@ -19,6 +21,18 @@ class Account(VersionedEntity, discriminator="ACCOUNT", partition_key="ACCOUNT#{
 
 
 KEY = Account.key_of("a")
+
+_STORED: dict[str, Any] = {
+    "pk": {"S": "ACCOUNT#a"},
+    "sk": {"S": "BALANCE"},
+    "_type": {"S": "ACCOUNT"},
+    "id": {"S": "a"},
+    "balance": {"N": "0"},
+    "revision": {"N": "1"},
+    "_s": {"S": "1:setup"},
+    "_b": {"S": "1:setup"},
+    "legacy": {"S": "kept"},
+}
 
 
 def saves(world: World) -> None:
@@ -108,6 +122,36 @@ def deleted_and_made_again(world: World) -> None:
     world.client("bob", recreator)
 
 
+def bodies_of_two_writes(world: World) -> None:
+    """A body under retry_on_conflict adds to one account and saves another: a conflict of the second does not repeat the first."""
+    other = Account.key_of("b")
+
+    async def mover(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+
+        @client.db.retry_on_conflict(attempts=3)
+        async def move() -> None:
+            found = await accounts.get(other)
+            await accounts.update(KEY.ignore_version(), Account.balance.add(1))
+            await client.think(0.05)
+            await accounts.put(found.replace(balance=found.balance + 1))
+
+        for _ in range(1 + client.choose(2)):
+            await client.tried(move())
+
+    def each_body_adds_once(world: World) -> str | None:
+        account = world.stored(KEY)
+        assert account is not None
+        bodies = sum(call.verb == "rerun" for call in world.ledger.calls)
+        return None if account.balance <= bodies else f"{bodies} bodies of one addition each added {account.balance}"
+
+    _with_account(world)
+    world.put_item({**_STORED, "pk": {"S": "ACCOUNT#b"}, "id": {"S": "b"}})
+    world.client("alice", mover)
+    world.client("bob", mover)
+    world.check(each_body_adds_once)
+
+
 def saves_in_plain_code(world: World) -> None:
     """The same read-modify-write by two blocking clients."""
 
@@ -128,7 +172,7 @@ def saves_in_plain_code(world: World) -> None:
 
 def _with_account(world: World) -> None:
     world.table(Account)
-    world.put_item({"pk": {"S": "ACCOUNT#a"}, "sk": {"S": "BALANCE"}, "_type": {"S": "ACCOUNT"}, "id": {"S": "a"}, "balance": {"N": "0"}, "revision": {"N": "1"}, "_s": {"S": "1:setup"}, "_b": {"S": "1:setup"}, "legacy": {"S": "kept"}})
+    world.put_item(_STORED)
 
 
 def _two(world: World, code: object) -> None:
@@ -143,5 +187,6 @@ SCENARIOS = (
     Scenario("updates by version", updates_by_version),
     Scenario("modifies", modifies),
     Scenario("deleted and made again", deleted_and_made_again),
+    Scenario("bodies of two writes", bodies_of_two_writes),
     Scenario("saves in plain code", saves_in_plain_code),
 )

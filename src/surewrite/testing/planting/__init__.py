@@ -1,0 +1,1 @@
+"""Bugs that are put into the library on purpose, for the time of a run, to see that the scenarios find them."""

@@ -1,0 +1,185 @@
+"""Belongs here: planted bugs in what an answer is taken to mean: doubt, deadlines, recognition, tokens and fences. Must not be here: bugs in what is sent."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from surewrite.core import attempts, decisions, fence, plans, transaction_drafts, transactions, writes
+from surewrite.core.answers import Rejection
+from surewrite.core.decisions import AT_THE_DEADLINE, TABLES, AnswerClass, Decision, Guard, decide
+from surewrite.core.effects import Steps
+from surewrite.core.fence import FenceWord
+from surewrite.core.plans import Expected, Plan, stored_text, stored_version
+from surewrite.core.registry import DoubtRegistry
+from surewrite.core.requests import Request
+from surewrite.core.token_life import TokenLife
+from surewrite.core.transaction_drafts import TransactionPlan
+from surewrite.core.values import Item
+from surewrite.errors import VersionConflict
+from surewrite.testing.planting.bug import PlantedBug, entries_replaced, replaced, together
+
+Plant = AbstractContextManager[None]
+
+
+def last_answer_wins() -> Plant:
+    def forgetful(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:  # noqa: ARG001, FBT001
+        return decide(guard, False, answer, raise_in_doubt=raise_in_doubt)
+
+    return together(replaced(attempts, decide=forgetful), replaced(transactions, decide=forgetful))
+
+
+def no_answer_is_no_doubt() -> Plant:
+    return together(replaced(attempts, brings_doubt=_never), replaced(transactions, brings_doubt=_never))
+
+
+def _never(answer: AnswerClass) -> bool:  # noqa: ARG001
+    return False
+
+
+def server_error_is_a_no() -> Plant:
+    real = decisions.class_of_answer
+
+    def trusting(answer: Any) -> AnswerClass | None:
+        return AnswerClass.REJECTED if isinstance(answer, Rejection) and answer.status >= 500 else real(answer)
+
+    return together(replaced(attempts, class_of_answer=trusting), replaced(transactions, class_of_answer=trusting))
+
+
+def deadline_says_refused() -> Plant:
+    return entries_replaced(AT_THE_DEADLINE, {Decision.RESEND: (Decision.REJECTED, Decision.REJECTED)})
+
+
+def additions_are_sent_again() -> Plant:
+    return entries_replaced(TABLES[Guard.NOT_IDEMPOTENT], {AnswerClass.NO_ANSWER: (Decision.RESEND, Decision.RESEND)})
+
+
+def any_refusal_of_a_delete_is_gone() -> Plant:
+    return entries_replaced(TABLES[Guard.IDEMPOTENT_DELETE], {AnswerClass.OTHER: (Decision.REFUSED, Decision.GONE)})
+
+
+def never_is_said_of_any_next_version() -> Plant:
+    """The next version by another stamp is taken for proof, whatever life the item lives."""
+
+    def without_birth(plan: Plan, expected: Expected, item: Item) -> AnswerClass:  # noqa: ARG001
+        version, stamp = stored_version(item, plan.names.version), stored_text(item, plan.names.stamp)
+        return AnswerClass.NEVER if version == plan.version and stamp is not None else AnswerClass.OTHER
+
+    return replaced(plans, _classify_expected=without_birth)
+
+
+def own_writes_are_not_recognised() -> Plant:
+    def never(plan: Plan, item: Item) -> bool:  # noqa: ARG001
+        return False
+
+    return together(replaced(plans, is_own=never), replaced(attempts, is_own=never), replaced(transactions, is_own=never))
+
+
+def once_is_always_said() -> Plant:
+    return replaced(Plan, once=property(lambda plan: plan is not None))
+
+
+def unknown_is_told_as_a_conflict() -> Plant:
+    def conflict(scope: Any, plan: Plan, ending: Any) -> VersionConflict:  # noqa: ARG001
+        return VersionConflict(f"{plan.entity}: another writer changed the item", key=plan.key)
+
+    return replaced(writes, unknown=conflict)
+
+
+def own_doubts_are_forgotten() -> Plant:
+    def never(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
+        return False
+
+    return replaced(DoubtRegistry, holds=never)
+
+
+def any_conflict_is_an_own_earlier_write() -> Plant:
+    def always(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
+        return True
+
+    return replaced(DoubtRegistry, holds=always)
+
+
+def tokens_live_for_ever() -> Plant:
+    """The retry clock is counted from the last send, so it never runs out."""
+
+    def always(life: TokenLife, moment: Any) -> bool:  # noqa: ARG001
+        return True
+
+    return replaced(TokenLife, may_send=always, fence_proves=always)
+
+
+@contextmanager
+def token_is_fresh_in_doubt() -> Iterator[None]:
+    numbers = itertools.count(1)
+
+    def request(plan: TransactionPlan) -> Request:
+        return Request("TransactWriteItems", {**plan.body, "ClientRequestToken": f"{plan.token[:24]}.{next(numbers)}"})
+
+    with replaced(TransactionPlan, request=request):
+        yield
+
+
+def refused_transactions_are_not_fenced() -> Plant:
+    return entries_replaced(TABLES[Guard.TOKEN], {AnswerClass.OTHER: (Decision.REFUSED, Decision.REFUSED)})
+
+
+def fence_uses_another_token() -> Plant:
+    real = vars(transaction_drafts)["_fence"]
+
+    def elsewhere(scope: Any, token: str) -> Request:
+        request: Request = real(scope, f"{token[:30]}.fence")
+        return request
+
+    return replaced(transaction_drafts, _fence=elsewhere)
+
+
+def fence_takes_a_mismatch_for_applied() -> Plant:
+    real = vars(fence)["_after_fence"]
+
+    def hasty(phase: Any, answer: AnswerClass) -> Any:
+        return FenceWord.APPLIED if answer is AnswerClass.MISMATCH else real(phase, answer)
+
+    return replaced(fence, _after_fence=hasty)
+
+
+def fence_takes_any_answer_for_its_own() -> Plant:
+    real = vars(fence)["_after_fence"]
+
+    def hasty(phase: Any, answer: AnswerClass) -> Any:
+        return FenceWord.REFUSED if answer in (AnswerClass.MISMATCH, AnswerClass.NO_ANSWER) else real(phase, answer)
+
+    return replaced(fence, _after_fence=hasty)
+
+
+def stamps_repeat() -> Plant:
+    def same() -> Steps[str]:
+        yield from ()
+        return "AAAAAAAAAAAA"
+
+    return replaced(writes, new_id=same)
+
+
+BUGS = (
+    PlantedBug("the last answer wins over doubt", last_answer_wins, ("saves", "deleted and made again"), 200),
+    PlantedBug("no answer is no doubt", no_answer_is_no_doubt, ("saves", "deleted and made again"), 200),
+    PlantedBug("a server error is taken for a no", server_error_is_a_no, ("saves", "registers"), 200),
+    PlantedBug("in doubt at the deadline is told refused", deadline_says_refused, ("saves", "registers"), 400),
+    PlantedBug("additions are sent again", additions_are_sent_again, ("counts",), 200),
+    PlantedBug("any refusal of a delete in doubt is told gone", any_refusal_of_a_delete_is_gone, ("registers", "sessions"), 2000),
+    PlantedBug("the next version proves a refusal without the birth", never_is_said_of_any_next_version, ("deleted and made again",), 3000),
+    PlantedBug("own writes are not recognised", own_writes_are_not_recognised, ("saves", "matrix alone"), 200),
+    PlantedBug("once is always said", once_is_always_said, ("registers", "matrix beside another"), 1000),
+    PlantedBug("unknown is told as a conflict", unknown_is_told_as_a_conflict, ("counts", "saves"), 200),
+    PlantedBug("own writes in doubt are forgotten", own_doubts_are_forgotten, ("saves", "updates by version"), 2000),
+    PlantedBug("any conflict is told as an own earlier write", any_conflict_is_an_own_earlier_write, ("saves",), 200),
+    PlantedBug("the life of a token is not watched", tokens_live_for_ever, ("additions over long times",), 2000),
+    PlantedBug("a fresh token while in doubt", token_is_fresh_in_doubt, ("transfers", "exact additions"), 200),
+    PlantedBug("a refusal of a transaction in doubt is not fenced", refused_transactions_are_not_fenced, ("exact additions", "claims"), 2000),
+    PlantedBug("the fence has another token", fence_uses_another_token, ("exact additions", "transfers"), 2000),
+    PlantedBug("a mismatch of the fence is taken for applied", fence_takes_a_mismatch_for_applied, ("exact additions", "transfers"), 4000),
+    PlantedBug("an unanswered fence is taken for a refusal", fence_takes_any_answer_for_its_own, ("exact additions", "transfers"), 2000),
+    PlantedBug("stamps repeat", stamps_repeat, ("saves", "deleted and made again"), 400),
+)
