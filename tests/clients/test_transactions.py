@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-
-import surewrite as sw
 from tests.clients.entities import Note, Page, Session
 from tests.typing.accepted.entities import Account, MailClaim, Registrant
+
+import surewrite as sw
 
 pytestmark = pytest.mark.needs("transactions honour tokens")
 
@@ -80,6 +80,14 @@ async def test_every_refusal_is_told(shop) -> None:
         sw.RefusalReason.ITEM_NOT_FOUND,
         sw.RefusalReason.ITEM_NOT_FOUND,
     ]
+
+
+async def test_a_missing_item_is_told_as_not_found_if_no_other_action_was_refused(shop) -> None:
+    for _ in range(2):
+        tx = shop.transaction()
+        missing = tx.update(Note.key_of("b"), Note.rank.add(1))
+        result = await tx.try_commit()
+        assert result.refusal_of(missing).reason is sw.RefusalReason.ITEM_NOT_FOUND
 
 
 async def test_the_with_form_commits_at_the_end_of_the_block(shop) -> None:

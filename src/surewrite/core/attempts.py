@@ -136,7 +136,7 @@ def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[Ans
 
 def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, number: int, in_doubt: bool, deadline: float) -> Steps[Ending]:  # noqa: FBT001
     """The refusal did not show its item. Read it, consistently: only an own stamp or birth concludes anything that was in doubt."""
-    read = yield from _read_until_answered(environment, plan, deadline)
+    read = yield from read_until_answered(environment, plan, deadline)
     if read is None:
         return Ending(decide_at_deadline(Decision.READ, in_doubt), answer, None, number, in_doubt, seen=False)
     item: Item | None = read.body.get("Item")
@@ -151,7 +151,8 @@ def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, num
     return Ending(decision, answer, item, number, in_doubt)
 
 
-def _read_until_answered(environment: Environment, plan: Plan, deadline: float) -> Steps[Success | None]:
+def read_until_answered(environment: Environment, plan: Plan, deadline: float) -> Steps[Success | None]:
+    """Read the plan's item, consistently, until the deadline on the monotonic clock; ``None`` if it cannot be read."""
     request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
     for number in range(1, ATTEMPTS_MAX + 1):
         moment = yield from now()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer
+from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer, read_until_answered
 from surewrite.core.decisions import BUSY_REASONS, AnswerClass, Decision, Guard, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, send
 from surewrite.core.environment import Environment
@@ -43,7 +43,8 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     """Send the transaction until there is a word for it: all of it took effect, exactly once, or nothing did.
 
     Two write units per started KB of each item, checks included; a fence costs two more. A refusal of a named transaction is
-    always settled by a fence, since an earlier process may have sent it; the name is then used up for ten minutes.
+    always settled by a fence, since an earlier process may have sent it; the name is then used up for ten minutes. Where an
+    endpoint has shown no item in a refusal yet, each refusal without one costs a consistent read.
     """
     if draft.committed:
         raise InvalidRequest("this transaction was committed; begin another one")
@@ -209,7 +210,7 @@ def _finish(environment: Environment, course: _Course, decision: Decision) -> St
         assert course.life is not None
         word = yield from settle_by_fence(environment, plan, course.life, lambda reply: _classify(plan, reply))
         return (yield from _tell_fence_word(environment, course, word))
-    return _tell(environment, course, decision)
+    return (yield from _tell(environment, course, decision))
 
 
 def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord) -> Steps[Committed | Canceled]:
@@ -218,9 +219,9 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord)
         _forget_doubt(environment, course.plan)
     match word:
         case FenceWord.APPLIED:
-            return _tell(environment, course, Decision.RECOVERED)
+            return (yield from _tell(environment, course, Decision.RECOVERED))
         case FenceWord.REFUSED:
-            return _tell(environment, course, Decision.REFUSED)
+            return (yield from _tell(environment, course, Decision.REFUSED))
         case FenceWord.OTHER_CONTENT:
             raise InvalidRequest(
                 "this name was used with other content: a transaction of the same name and another body was sent within ten minutes; nothing of this one was written",
@@ -247,7 +248,7 @@ def _unknown(environment: Environment, course: _Course) -> OutcomeUnknown:
     )
 
 
-def _tell(environment: Environment, course: _Course, decision: Decision) -> Committed | Canceled:
+def _tell(environment: Environment, course: _Course, decision: Decision) -> Steps[Committed | Canceled]:
     plan, answer = course.plan, course.answer
     match decision:
         case Decision.APPLIED | Decision.RECOVERED:
@@ -257,7 +258,7 @@ def _tell(environment: Environment, course: _Course, decision: Decision) -> Comm
             return Committed(_items(plan), attempts=course.attempts, recovered=decision is Decision.RECOVERED)
         case Decision.REFUSED:
             _observe(environment, course, "conflict", "refused")
-            return _canceled(course)
+            return (yield from _canceled(environment, course))
         case _:
             if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException":
                 raise _cancelled_for_another_cause(plan, course.attempts, answer)
@@ -276,20 +277,24 @@ def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: R
     return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False))
 
 
-def _canceled(course: _Course) -> Canceled:
+def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
+    """The refusals with their items. One that the endpoint is not known to show is read: it tells why, not whether, the action was refused."""
     assert course.life is not None
     refusals: dict[Marker[Any], Refusal[Any]] = {}
     reasons: dict[Marker[Any], Reason] = {}
     found = course.answer.reasons if isinstance(course.answer, Rejection) else ()
-    environment = course.plan.actions[0].intents[0].scope.environment
     if environment.traits.old_item is None and any(reason.item is not None for reason in found):
         environment.learn(old_item=True)
-    shows = environment.traits.old_item is True
     for action, reason in zip(course.plan.actions, found, strict=False):
+        refused = reason.code == "ConditionalCheckFailed"
+        item, seen = reason.item, environment.traits.old_item is True
+        if refused and item is None and not seen:
+            read = yield from read_until_answered(environment, action.plan, course.deadline)
+            item, seen = (None, False) if read is None else (read.body.get("Item"), True)
         for intent in action.intents:
             reasons[intent.marker] = reason
-            if reason.code == "ConditionalCheckFailed":
-                refusals[intent.marker] = refusal(intent.scope, action.plan, reason.item, course.attempts, course.life.began, seen=shows)
+            if refused:
+                refusals[intent.marker] = refusal(intent.scope, action.plan, item, course.attempts, course.life.began, seen=seen)
     return Canceled(refusals, reasons, attempts=course.attempts)
 
 
