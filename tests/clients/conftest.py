@@ -16,14 +16,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-
-import surewrite as sw
-from surewrite.core.values import Item
 from tests.clients.differences import Difference, difference
 from tests.clients.harness import AsyncRunning, Form, Running, SyncRunning, face_of, one_after_another
 from tests.clients.lossy import AsyncLossyBackend, Faults, LossyBackend
 from tests.services import Service
 from tests.typing.accepted.entities import Account
+
+import surewrite as sw
+from surewrite.core.values import Item
 
 PLACES = ("memory", "file", "moto", "ministack")
 # Real AWS, with the region and the credentials that boto3 would find. It costs money and takes minutes.

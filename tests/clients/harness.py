@@ -83,7 +83,7 @@ class AwaitedFace:
         self._blocking.__enter__()
         return self
 
-    async def __aexit__(self, *error: Any) -> Any:
+    async def __aexit__(self, *error: object) -> Any:
         return self._blocking.__exit__(*error)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.typing.accepted.entities import Result, Results
 
 import surewrite as sw
-from tests.typing.accepted.entities import Result, Results
 
 KEY = Results.key_of("ID123")
 FAIL, PASS = Result(1, "fail"), Result(2, "pass")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.typing.accepted.entities import Order
 
 import surewrite as sw
-from tests.typing.accepted.entities import Order
 
 O1 = Order.key_of("c5", "o1")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
-from tests.clients.entities import Note, Page
 
 
 async def test_create_stores_version_one_and_returns_the_entity_with_it(shop) -> None:

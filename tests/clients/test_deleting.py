@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
-from tests.clients.entities import Note, Page
 
 
 async def test_a_delete_returns_what_it_removed(shop) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests.clients.differences import DIFFERENCES
 
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("[ct]*.py"))

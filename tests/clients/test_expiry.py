@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.clients.entities import Lease, Session
 
 import surewrite as sw
-from tests.clients.entities import Lease, Session
 
 KEY = Session.key_of("a")
 LEASE = Lease.key_of("a")

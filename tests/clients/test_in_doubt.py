@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
-
-import surewrite as sw
 from tests.clients.entities import Note, Page
 from tests.typing.accepted.entities import DailyTally, PageViews
+
+import surewrite as sw
 
 pytestmark = pytest.mark.real_time  # a write that is sent again pauses first
 

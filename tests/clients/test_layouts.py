@@ -5,10 +5,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from tests.typing.accepted.entities import Order, Results
 
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
-from tests.typing.accepted.entities import Order, Results
 
 
 class Reading(Entity, partition_key="{sensor}", sort_key="{number}"):

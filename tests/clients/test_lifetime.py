@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
 from surewrite.backends.targets import async_backend_for
-from tests.clients.entities import Note, Page
 
 
 async def test_connect_sends_nothing(connect) -> None:
@@ -72,13 +72,17 @@ async def test_memory_is_fresh_unless_it_has_a_name(connect, place) -> None:
         await connect("memory:").table("shop").of(Note).create(Note(id="a"))
 
 
+def names_in(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
+
+
 @pytest.mark.parametrize("place_name", ["file"])
 async def test_a_closed_file_is_left_whole_and_without_its_log(connect, place, tmp_path: Path) -> None:
     db = connect()
     await db.table("shop").create_table(Note)
     await db.table("shop").of(Note).create(Note(id="a"))
     await db.close()
-    assert [each.name for each in tmp_path.iterdir()] == ["shop.db"]
+    assert names_in(tmp_path) == ["shop.db"]
     assert await connect().table("shop").of(Note).get(Note.key_of("a")) == Note(id="a")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
-from tests.clients.entities import Note, Page
 
 pytestmark = pytest.mark.real_time  # a write that is sent again pauses first
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from tests.typing.accepted.entities import UserAccount
 
 import surewrite as sw
-from tests.typing.accepted.entities import UserAccount
 
 KEY = UserAccount.key_of("user_123")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-import surewrite as sw
 from tests.clients.entities import Note, Page
 from tests.typing.accepted.entities import Standing
+
+import surewrite as sw
 
 
 async def test_a_put_of_a_loaded_entity_raises_the_version(shop) -> None:

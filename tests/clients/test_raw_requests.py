@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note
 
 import surewrite as sw
-from tests.clients.entities import Note
 
 
 async def test_it_gives_the_body_of_the_answer_as_it_is(db, shop_name) -> None:

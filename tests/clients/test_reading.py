@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
-from tests.clients.entities import Note, Page
 
 
 async def test_get_raises_where_no_item_is_stored(shop) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page
+from tests.typing.accepted.entities import MailClaim
 
 import surewrite as sw
 from surewrite import ConflictKind
-from tests.clients.entities import Note, Page
-from tests.typing.accepted.entities import MailClaim
 
 pytestmark = pytest.mark.real_time  # a body that runs again pauses first
 
@@ -171,12 +171,17 @@ async def test_the_loop_runs_the_body_again_and_ends_with_the_first_run_that_hol
 
 async def test_the_loop_raises_the_conflict_of_its_last_run(db, pages, overtake) -> None:
     await pages.create(Page(id="a"))
-    with pytest.raises(sw.VersionConflict):
+
+    async def loop() -> None:
         async for attempt in db.retry_on_conflict(attempts=2):
             with attempt:
                 page = await pages.get(KEY)
                 await overtake("PAGE#a", "PAGE")
                 await pages.put(page.replace(text="x"))
+
+    with pytest.raises(sw.VersionConflict):
+        await loop()
+    assert (await pages.get(KEY)).version == 3
 
 
 async def test_an_answer_is_not_a_conflict(db, shop) -> None:

@@ -7,9 +7,6 @@ from decimal import Decimal
 from uuid import UUID, uuid4
 
 import pytest
-
-import surewrite as sw
-from surewrite import ConflictKind
 from tests.typing.accepted.entities import (
     Account,
     Charge,
@@ -28,6 +25,9 @@ from tests.typing.accepted.entities import (
     ScoreChanged,
     Standing,
 )
+
+import surewrite as sw
+from surewrite import ConflictKind
 
 pytestmark = pytest.mark.real_time  # a conflict is answered by a pause and another run
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
+from tests.clients.entities import Lease, Note, Page, Session
+from tests.typing.accepted.entities import IdempotencyRecord, Order
 
 import surewrite as sw
 from surewrite import Attribute, Entity
-from tests.clients.entities import Lease, Note, Page, Session
-from tests.typing.accepted.entities import IdempotencyRecord, Order
 
 
 class ByNumber(Entity, discriminator="BY_NUMBER", partition_key="{number}", sort_key="X"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from tests.clients.entities import Note, Page, Session
 
 import surewrite as sw
-from tests.clients.entities import Note, Page, Session
 
 
 async def test_a_transaction_without_an_action_is_refused(shop) -> None:
@@ -62,10 +62,14 @@ async def test_a_transaction_that_was_refused_before_it_was_sent_can_be_mended(s
 
 
 async def test_an_error_in_the_block_sends_nothing(shop) -> None:
-    with pytest.raises(LookupError):
+
+    async def fail() -> None:
         async with shop.transaction() as tx:
             tx.create(Note(id="a"))
             raise LookupError
+
+    with pytest.raises(LookupError):
+        await fail()
     assert await shop.of(Note).get_or_none(Note.key_of("a")) is None
 
 

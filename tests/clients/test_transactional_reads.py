@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page, Session
 
 import surewrite as sw
-from tests.clients.entities import Note, Page, Session
 
 
 async def test_items_are_read_in_the_order_of_the_keys_and_missing_ones_are_none(shop) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Note, Page
 
 import surewrite as sw
-from tests.clients.entities import Note, Page
 
 
 async def test_an_update_of_a_loaded_entity_checks_it_and_returns_what_it_left(shop) -> None:

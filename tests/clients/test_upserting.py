@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-import surewrite as sw
 from tests.clients.entities import Note, Page
 from tests.typing.accepted.entities import MailClaim, PageViews, Registrant
+
+import surewrite as sw
 
 
 async def test_an_upsert_of_nothing_makes_a_whole_item(shop, stored) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.clients.entities import Page
 
 import surewrite as sw
-from tests.clients.entities import Page
 
 KEY = Page.key_of("a")
 
