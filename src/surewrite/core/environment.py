@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from surewrite.core.forks import FORKS, Forks
 from surewrite.core.observation import Observation, Observer
 from surewrite.core.registry import DoubtRegistry
 from surewrite.core.traits import EndpointTraits
@@ -18,6 +19,7 @@ class Environment:
     deadline_seconds: float = 10.0
     observer: Observer | None = None
     doubts: DoubtRegistry = field(default_factory=DoubtRegistry)
+    forks: Forks = FORKS
 
     def learn(self, *, tokens: bool | None = None, transactions: bool | None = None, old_item: bool | None = None) -> None:
         """Keep what was found out of the endpoint, so that it is asked once."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+
+from surewrite.core.forks import FORKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +65,8 @@ class ServerOffset:
         self.known = True
         difference = server_time - read
         self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
+
+
+# Not on systems without fork. Each driver takes its clock from this module, so no client is without it.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=FORKS.count_one)
