@@ -39,8 +39,21 @@ def test_a_difference_of_up_to_a_second_is_noise(difference: float, seconds: flo
     assert offset.seconds == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize(("sent", "read"), [(1_000.0, 1_010.0), (1_010.0, 1_000.0)])
-def test_an_answer_that_took_long_tells_nothing(sent: float, read: float) -> None:
+def test_the_offset_is_what_the_latest_answer_told() -> None:
     offset = ServerOffset()
-    offset.learn(5_000.0, sent=sent, read=read)
+    offset.learn(2_000.0, sent=400.0, read=400.2)
+    offset.learn(1_000.0, sent=400.0, read=400.2)
+    assert offset.seconds == 1_000.0 - 400.2
+
+
+def test_an_answer_that_lay_unread_in_a_frozen_process_tells_nothing() -> None:
+    """Found by the simulator: a thawed client read an old answer, took its time for now, and signed requests that were refused as expired."""
+    offset = ServerOffset()
+    offset.learn(1_000.0, sent=999.9, read=1_382.0)
+    assert (offset.known, offset.seconds) == (False, 0.0)
+
+
+def test_an_answer_during_which_the_wall_clock_was_set_back_tells_nothing() -> None:
+    offset = ServerOffset()
+    offset.learn(1_000.0, sent=1_000.0, read=940.0)
     assert (offset.known, offset.seconds) == (False, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -376,8 +377,6 @@ def expired(world: World) -> World:
 
 
 def world_time(world: World, seconds: float) -> Any:
-    from datetime import UTC, datetime
-
     return datetime.fromtimestamp(world.time.wall + seconds, UTC)
 
 

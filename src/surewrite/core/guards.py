@@ -1,7 +1,8 @@
 """Belongs here: reading off a compiled write what guards it. Must not be here: what follows from that.
 
 A guard is only what no other writer can make true again: an order that the write raises itself, or an operation id that
-it adds and looks for. ``stamp <> mine`` is none: any other write in between makes it true again.
+it adds and looks for. ``stamp <> mine`` is none: any other write in between makes it true again. Nor is anything at an index
+of a list, which names another element once somebody has removed one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def is_idempotent(change: ChangeTree, changes: Sequence[ChangeTree]) -> bool:
 
     List indexes shift when an element is removed and append when they lie past the end, so a change through one counts as not idempotent.
     """
-    if any(isinstance(part, int) for part in change.target.parts):
+    if _leads_through_list(change.target):
         return False
     match change:
         case SetTo(target=target, operand=operand):
@@ -83,6 +84,10 @@ def is_idempotent(change: ChangeTree, changes: Sequence[ChangeTree]) -> bool:
             return True
         case AddTo(value=value):
             return type_of(value.value) != "N"
+
+
+def _leads_through_list(name: Name) -> bool:
+    return any(isinstance(part, int) for part in name.parts)
 
 
 def _is_stable(operand: Operand) -> bool:
@@ -100,7 +105,7 @@ def _order_raised(condition: ConditionTree | None, constants: Iterable[tuple[Nam
         return None
     for name, value in constants:
         for mark in demanded:
-            if mark.name == name and equal(mark.value, value):
+            if mark.name == name and equal(mark.value, value) and not _leads_through_list(name):
                 return mark
     return None
 
@@ -121,13 +126,14 @@ def _less_than(part: ConditionTree) -> Mark | None:
 def _operation_id_added(condition: ConditionTree | None, changes: Sequence[ChangeTree]) -> Mark | None:
     for part in conjuncts(condition):
         match part:
-            case Not(part=Function(function="contains", arguments=(Name() as name, Value(value=value)))):
+            case Not(part=Function(function="contains", arguments=(Name() as name, Value(value=value)))) if not _leads_through_list(name):
                 if any(isinstance(change, AddTo) and change.target == name and set_holds(change.value.value, value) for change in changes):
                     return Mark(name, value)
-            case Function(function="attribute_not_exists", arguments=(Name() as name,)) if len(name.parts) > 1:
+            case Function(function="attribute_not_exists", arguments=(Name() as name,)) if len(name.parts) > 1 and not _leads_through_list(name):
                 for change in changes:
-                    if isinstance(change, SetTo) and change.target == name and isinstance(change.operand, Value):
-                        return Mark(name, change.operand.value)
+                    if isinstance(change, SetTo) and change.target == name:
+                        # The name of the member is the id, so what is stored under it may be computed, such as the value after an addition.
+                        return Mark(name, change.operand.value if isinstance(change.operand, Value) else {"NULL": True})
     return None
 
 
