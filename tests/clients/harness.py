@@ -13,6 +13,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
+from types import GeneratorType
 from typing import Any, Literal, Protocol
 
 import surewrite as sw
@@ -41,8 +42,15 @@ def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 def face_of(value: Any) -> Any:
     """An object of the blocking client with awaited methods; anything else as it is."""
+    if isinstance(value, GeneratorType):
+        return _awaited_iterator(value)
     awaited = _AWAITED_TYPES.get(type(value))
     return value if awaited is None else AwaitedFace(value, awaited)
+
+
+async def _awaited_iterator(values: Any) -> Any:
+    for value in values:
+        yield value
 
 
 class AwaitedFace:
