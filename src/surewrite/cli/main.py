@@ -49,6 +49,7 @@ class Command:
 
 
 COMMANDS: tuple[Command, ...] = (
+    Command("simulate", "surewrite.cli.simulate", "run clients through seeded schedules of faults and check every word that they are told"),
     Command("race", "surewrite.cli.race", "write from several processes that lose answers and die, with a plain client and with Surewrite"),
 )
 

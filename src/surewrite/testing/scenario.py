@@ -25,6 +25,8 @@ class Scenario:
     settings: WorldSettings = field(default_factory=WorldSettings)
     faults: frozenset[str] | None = None
     plan: FaultPlan = NO_FAULTS
+    blocking: bool = False
+    """Has blocking clients, which need greenlet, of the extra ``testing``."""
 
     @property
     def summary(self) -> str:

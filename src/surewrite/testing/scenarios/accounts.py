@@ -10,6 +10,7 @@ from surewrite.testing.clients import AsyncClient, BlockingClient
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.simulator import World
 from surewrite.testing.sums import sum_is_told
+from surewrite.testing.world_settings import WorldSettings
 
 
 class Account(VersionedEntity, discriminator="ACCOUNT", partition_key="ACCOUNT#{id}", sort_key="BALANCE"):
@@ -49,6 +50,25 @@ def saves(world: World) -> None:
             await client.think()
 
     _two(world, saver)
+
+
+def saves_again(world: World) -> None:
+    """A client whose save ended in doubt saves again from what it had read: if its own earlier save refuses it, it is told so."""
+
+    async def saver(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        found = await client.tried(accounts.get_or_none(KEY))
+        if not isinstance(found, Account):
+            return
+        for number in range(2 + client.choose(2)):
+            saved = await client.tried(accounts.put(found.replace(balance=found.balance + 1 + number)))
+            if isinstance(saved, Account):
+                return
+            await client.think()
+
+    _with_account(world)
+    world.client("alice", saver)
+    world.client("bob", saver)
 
 
 def updates_by_version(world: World) -> None:
@@ -122,6 +142,28 @@ def deleted_and_made_again(world: World) -> None:
     world.client("bob", recreator)
 
 
+def overtaken_by_a_new_life(world: World) -> None:
+    """While a save is in doubt, the account is deleted, made anew, and saved to the very version that the save would have left."""
+
+    async def saver(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        found = await client.tried(accounts.get_or_none(KEY))
+        if isinstance(found, Account):
+            await client.tried(accounts.put(found.replace(balance=1)))
+
+    async def recreator(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        await client.think()
+        await client.tried(accounts.delete(KEY.ignore_version()))
+        made = await client.tried(accounts.create(Account(id="a", balance=100)))
+        if isinstance(made, Account):
+            await client.tried(accounts.put(made.replace(balance=101)))
+
+    _with_account(world)
+    world.client("alice", saver)
+    world.client("bob", recreator)
+
+
 def bodies_of_two_writes(world: World) -> None:
     """A body under retry_on_conflict adds to one account and saves another: a conflict of the second does not repeat the first."""
     other = Account.key_of("b")
@@ -184,9 +226,12 @@ def _two(world: World, code: object) -> None:
 
 SCENARIOS = (
     Scenario("saves", saves),
+    Scenario("saves again", saves_again),
+    Scenario("saves in little time", saves, WorldSettings(timeout_seconds=0.5, deadline_seconds=1.5)),
     Scenario("updates by version", updates_by_version),
     Scenario("modifies", modifies),
     Scenario("deleted and made again", deleted_and_made_again),
+    Scenario("overtaken by a new life", overtaken_by_a_new_life, faults=frozenset({"answer lost", "late", "error after", "request lost"})),
     Scenario("bodies of two writes", bodies_of_two_writes),
-    Scenario("saves in plain code", saves_in_plain_code),
+    Scenario("saves in plain code", saves_in_plain_code, blocking=True),
 )

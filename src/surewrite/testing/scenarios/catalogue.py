@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.scenarios import accounts, claims, expiry, foreign, items, matrix, transfers
@@ -19,10 +20,13 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenarios_named(names: Iterable[str]) -> tuple[Scenario, ...]:
-    """The scenarios of these names, all of them where none is given. Raises ``KeyError`` with the names that there are."""
+    """The scenarios of these names; all that can run here where none is given. Raises ``KeyError`` with the names that there are."""
     wanted = tuple(names)
     known = {scenario.name: scenario for scenario in SCENARIOS}
     strange = [name for name in wanted if name not in known]
     if strange:
         raise KeyError(f"no scenario {', '.join(strange)}; there are: {', '.join(sorted(known))}")
-    return tuple(known[name] for name in wanted) if wanted else SCENARIOS
+    if wanted:
+        return tuple(known[name] for name in wanted)
+    can_block = find_spec("greenlet") is not None
+    return tuple(scenario for scenario in SCENARIOS if can_block or not scenario.blocking)

@@ -71,6 +71,26 @@ def registers(world: World) -> None:
     world.check(item_is_linearizable(SETTING))
 
 
+def deletes_on_condition(world: World) -> None:
+    """A setting is deleted only while it has a value; another changes that value in between, and makes the setting again."""
+
+    async def deleter(client: AsyncClient) -> None:
+        settings = client.of(Setting)
+        for _ in range(1 + client.choose(2)):
+            await client.tried(settings.try_delete(SETTING, condition=Setting.value == "old"))
+            await client.think()
+
+    async def changer(client: AsyncClient) -> None:
+        settings = client.of(Setting)
+        for _ in range(1 + client.choose(3)):
+            await client.tried(settings.put(Setting(name="s", value=client.one_of(("new", "old")))))
+            await client.think()
+
+    _with_setting(world)
+    world.client("alice", deleter)
+    world.client("bob", changer)
+
+
 def counts(world: World) -> None:
     """Two clients add to a number and append to a list: never twice, and never told wrongly."""
 
@@ -162,10 +182,15 @@ def roles(world: World) -> None:
             await client.tried(settings.update(SETTING, change, returning="old") if client.choose(2) else settings.update(SETTING, change))
             await client.think()
 
-    world.table(Setting)
-    world.put_item({"pk": {"S": "SETTING#s"}, "sk": {"S": "VALUE"}, "_type": {"S": "SETTING"}, "name": {"S": "s"}, "_s": {"S": "-:setup"}, "_b": {"S": "-:setup"}})
+    _with_setting(world)
     world.client("alice", administrator)
     world.client("bob", administrator)
+
+
+def _with_setting(world: World) -> None:
+    world.table(Setting)
+    item = {"pk": {"S": "SETTING#s"}, "sk": {"S": "VALUE"}, "_type": {"S": "SETTING"}, "name": {"S": "s"}, "value": {"S": "old"}}
+    world.put_item({**item, "_s": {"S": "-:setup"}, "_b": {"S": "-:setup"}})
 
 
 def _with_counter(world: World, count: int = 0) -> None:
@@ -176,6 +201,7 @@ def _with_counter(world: World, count: int = 0) -> None:
 
 SCENARIOS = (
     Scenario("registers", registers),
+    Scenario("deletes on condition", deletes_on_condition),
     Scenario("counts", counts),
     Scenario("counts by operation", counts_by_operation),
     Scenario("stock", stock),

@@ -60,6 +60,25 @@ def exact_additions(world: World) -> None:
     world.client("bob", other)
 
 
+def refusals_in_doubt(world: World) -> None:
+    """A take from a stock that another empties and fills again: whoever was told that there is none has taken nothing, now and later."""
+
+    async def taker(client: AsyncClient) -> None:
+        transaction = client.table().transaction()
+        transaction.update(A.ignore_version(), Account.balance.add(-1), condition=Account.balance >= 1)
+        await client.tried(transaction.try_commit())
+
+    async def keeper(client: AsyncClient) -> None:
+        accounts = client.of(Account)
+        await client.tried(accounts.update(A.ignore_version(), Account.balance.set(0)))
+        await client.think(3.0)
+        await client.tried(accounts.update(A.ignore_version(), Account.balance.set(10)))
+
+    _with_accounts(world)
+    world.client("alice", taker)
+    world.client("bob", keeper)
+
+
 def additions_over_long_times(world: World) -> None:
     """The same by one client whose process stands still for minutes: a token is not used beyond its life."""
 
@@ -135,6 +154,7 @@ def _with_accounts(world: World, balance: int = 10) -> None:
 SCENARIOS = (
     Scenario("transfers", transfers),
     Scenario("exact additions", exact_additions),
+    Scenario("refusals in doubt", refusals_in_doubt, faults=frozenset({"late", "answer lost", "request lost", "held open"})),
     Scenario("additions over long times", additions_over_long_times, faults=frozenset({"answer lost", "request lost", "late", "error after", "frozen"})),
     Scenario("named operations", named_operations),
     Scenario("on call", on_call),

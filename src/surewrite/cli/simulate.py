@@ -1,0 +1,191 @@
+"""Belongs here: the arguments and the output of `surewrite simulate`. Must not be here: its own scheduler, scenarios, the rules that are checked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from surewrite.cli.progress import Progress
+from surewrite.errors import InvalidRequest
+from surewrite.testing.explorer import explore
+from surewrite.testing.planting.planted import BUGS, Finding, look_for_all
+from surewrite.testing.runs import Run
+from surewrite.testing.scenario import Scenario
+from surewrite.testing.scenarios.catalogue import SCENARIOS, scenarios_named
+from surewrite.testing.search import SearchResult, search
+from surewrite.testing.shrinking import load_run, save_run, shrink
+
+DESCRIPTION = """\
+Runs the clients of this library against a simulated service that loses, delays and repeats messages, with processes that
+crash, stand still and are cancelled, and checks every told word against what really took effect. Each schedule follows from
+its seed alone. The exit code is 0 only if no promise was broken.
+"""
+
+SCHEDULES = 2_000
+SCHEDULES_SHOWN_EVERY = 50
+SEEDS_OF_PLANTED = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.description = DESCRIPTION
+    parser.add_argument("--schedules", type=int, default=SCHEDULES, metavar="N", help=f"schedules to run, over all scenarios (default {SCHEDULES})")
+    parser.add_argument("--seed", metavar="TEXT", help="decides every schedule; default: drawn, and printed")
+    parser.add_argument("--scenario", action="append", metavar="NAME", help="run only this one; may be given several times; `--scenario list` shows them")
+    parser.add_argument("--save", metavar="FOLDER", help="write each failing schedule, made as small as possible, to a file there")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--replay", metavar="FILE", help="run the schedule of such a file again and tell its story")
+    what.add_argument("--planted", action="store_true", help="put known bugs into the library, one at a time, and see that each is found")
+    what.add_argument("--explore", action="store_true", help="search small worlds exhaustively instead")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for; 0 only without violations."""
+    if arguments.replay is not None:
+        return _replay(Path(arguments.replay), as_json=arguments.json)
+    if arguments.scenario == ["list"]:
+        print("\n".join(f"{scenario.name:<26} {scenario.summary}" for scenario in SCENARIOS))
+        return 0
+    if arguments.schedules < 0:
+        raise InvalidRequest(f"--schedules is at least 0, not {arguments.schedules}")
+    seed = secrets.token_hex(4) if arguments.seed is None else arguments.seed
+    began = time.perf_counter()
+    if arguments.planted:
+        return _planted(seed, began, as_json=arguments.json)
+    if arguments.explore:
+        return _explore(began, as_json=arguments.json)
+    return _search(arguments, seed, began)
+
+
+def _search(arguments: argparse.Namespace, seed: str, began: float) -> int:
+    try:
+        scenarios = scenarios_named(arguments.scenario or ())
+    except KeyError as strange:
+        raise InvalidRequest(str(strange.args[0])) from None
+    progress = Progress(arguments.schedules)
+
+    def show(done: int) -> None:
+        if done % SCHEDULES_SHOWN_EVERY == 0:
+            progress.show(done, f"{done:,} schedules")
+
+    try:
+        result = search(scenarios, seed, arguments.schedules, progress=show)
+        failures = _smallest(result.failures)
+    finally:
+        progress.clear()
+    saved = _save(failures, Path(arguments.save)) if arguments.save is not None else []
+    seconds = time.perf_counter() - began
+    print(_search_json(result, failures, seed, seconds) if arguments.json else _search_text(result, failures, saved, scenarios, seed, seconds))
+    return 1 if result.violations else 0
+
+
+def _smallest(failures: Sequence[Run]) -> list[Run]:
+    """One failing run for each scenario and rule, made as small as possible."""
+    kept: dict[tuple[str, str], Run] = {}
+    for run_ in failures:
+        assert run_.violation is not None
+        kept.setdefault((run_.scenario.name, run_.violation.rule), run_)
+    return [shrink(run_) for run_ in kept.values()]
+
+
+def _save(failures: Sequence[Run], folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for run_ in failures:
+        assert run_.violation is not None
+        name = f"{run_.scenario.name} {run_.violation.rule}".replace(",", "").replace(" ", "-")
+        path = folder / f"{name}.json"
+        save_run(run_, path)
+        paths.append(path)
+    return paths
+
+
+def _search_text(result: SearchResult, failures: Sequence[Run], saved: Sequence[Path], scenarios: Sequence[Scenario], seed: str, seconds: float) -> str:
+    lines: list[str] = []
+    for run_ in failures:
+        lines += [f"--- {run_.scenario.name}, seed {run_.seed}", run_.story, ""]
+    lines += [f"written: {path}" for path in saved]
+    rate = result.schedules / seconds if seconds else 0.0
+    lines.append(f"{result.schedules:,} schedules of {len(scenarios)} scenarios in {seconds:.1f} s ({rate:,.0f} a second), seed {seed}: {_count(result.violations)}")
+    return "\n".join(lines)
+
+
+def _count(violations: int) -> str:
+    return "no violation" if not violations else f"{violations} failed"
+
+
+def _search_json(result: SearchResult, failures: Sequence[Run], seed: str, seconds: float) -> str:
+    told: list[dict[str, Any]] = [
+        {"scenario": run_.scenario.name, "seed": run_.seed, "rule": run_.violation.rule if run_.violation else None, "story": run_.story.split("\n")}
+        for run_ in failures
+    ]
+    return _json(result.schedules, result.violations, None, seconds, seed=seed, failures=told, scenarios=result.by_scenario)
+
+
+def _json(schedules: int, violations: int, planted: dict[str, Any] | None, seconds: float, **more: Any) -> str:
+    shown = planted if planted is not None else {"found": 0, "of": 0}
+    return json.dumps({"schedules": schedules, "violations": violations, "planted": shown, "seconds": round(seconds, 3), **more}, indent=2)
+
+
+def _replay(path: Path, *, as_json: bool) -> int:
+    began = time.perf_counter()
+    try:
+        run_ = load_run(path, SCENARIOS)
+    except (OSError, KeyError, ValueError) as failed:
+        raise InvalidRequest(f"{path} cannot be replayed: {failed}") from None
+    violations = 0 if run_.violation is None else 1
+    if as_json:
+        print(_json(1, violations, None, time.perf_counter() - began, story=run_.story.split("\n")))
+    else:
+        print(run_.story)
+        print("\nno promise was broken" if run_.violation is None else "\nthe promise is broken still")
+    return violations
+
+
+def _planted(seed: str, began: float, *, as_json: bool) -> int:
+    seeds = [f"{seed}{number}" for number in range(SEEDS_OF_PLANTED)]
+    progress = Progress(len(BUGS) * len(seeds))
+    try:
+        findings = look_for_all(seeds, progress=progress.show)
+    finally:
+        progress.clear()
+    found = [bug for bug in BUGS if all(finding.found for finding in findings if finding.bug is bug)]
+    seconds = time.perf_counter() - began
+    if as_json:
+        rows = [{"bug": finding.bug.name, "seed": finding.seed, "schedule": finding.schedule, "rule": finding.rule} for finding in findings]
+        schedules = sum(finding.schedule or finding.bug.within for finding in findings)
+        print(_json(schedules, len(BUGS) - len(found), {"found": len(found), "of": len(BUGS)}, seconds, findings=rows))
+    else:
+        print(_planted_table(findings))
+        print(f"\n{len(found)} of {len(BUGS)} planted bugs found with each of {len(seeds)} seeds in {seconds:.1f} s")
+    return 0 if len(found) == len(BUGS) else 1
+
+
+def _planted_table(findings: Sequence[Finding]) -> str:
+    width = max(len(bug.name) for bug in BUGS)
+    lines = [f"{'planted bug':<{width}}  {'within':>6}  found by schedule", ""]
+    for bug in BUGS:
+        own = [finding for finding in findings if finding.bug is bug]
+        numbers = " ".join(f"{finding.schedule if finding.found else 'not':>5}" for finding in own)
+        rules = ", ".join(sorted({finding.rule for finding in own if finding.rule is not None}))
+        lines.append(f"{bug.name:<{width}}  {bug.within:>6}  {numbers}  {rules}")
+    return "\n".join(lines)
+
+
+def _explore(began: float, *, as_json: bool) -> int:
+    report = explore()
+    surprises = report.surprises
+    seconds = time.perf_counter() - began
+    if as_json:
+        cases = [{"case": verdict.name, "text": verdict.text} for verdict in report.verdicts]
+        print(_json(report.states, len(surprises), None, seconds, cases=cases))
+    else:
+        print("\n".join(verdict.text for verdict in report.verdicts))
+        print(f"\n{len(report.verdicts)} cases, {report.states:,} states in {seconds:.1f} s: {len(surprises)} not as expected")
+    return 1 if surprises else 0

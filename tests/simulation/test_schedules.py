@@ -1,0 +1,33 @@
+"""A bounded number of schedules with a seed of the day: it is printed, and the same seed makes the same schedules again."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from surewrite.testing.planting.planted import BUGS, look_for
+from surewrite.testing.scenarios.catalogue import SCENARIOS
+from surewrite.testing.search import search
+from surewrite.testing.shrinking import shrink
+
+SCHEDULES_OF_A_SCENARIO = 120
+SEEDS_OF_PLANTED = ("one", "two", "three", "four", "five")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_no_schedule_breaks_a_promise(scenario) -> None:
+    seed = secrets.token_hex(4)
+    result = search([scenario], seed, SCHEDULES_OF_A_SCENARIO, stop_at_first=True)
+    assert not result.failures, f"surewrite simulate --scenario '{scenario.name}' --seed {seed}\n{shrink(result.failures[0]).story}"
+    assert result.schedules == SCHEDULES_OF_A_SCENARIO
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found_with_each_seed(bug) -> None:
+    findings = [look_for(bug, seed) for seed in SEEDS_OF_PLANTED]
+    assert [finding.seed for finding in findings if not finding.found] == []
+
+
+def test_there_are_at_least_twenty_planted_bugs() -> None:
+    assert len({bug.name for bug in BUGS}) >= 20
