@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from surewrite.recipes.counters import WindowedCounter as WindowedCounter
     from surewrite.recipes.leases import Lease as Lease
     from surewrite.recipes.leases import LeaseState as LeaseState
+    from surewrite.recipes.ordered import EventOutcome as EventOutcome
+    from surewrite.recipes.ordered import Judged as Judged
+    from surewrite.recipes.ordered import Ordered as Ordered
+    from surewrite.recipes.ordered import OrderedEvent as OrderedEvent
+    from surewrite.recipes.ordered import OrderedGroup as OrderedGroup
+    from surewrite.recipes.ordered import OrderedState as OrderedState
+    from surewrite.recipes.ordered import TieRule as TieRule
+    from surewrite.recipes.ordered import Tombstones as Tombstones
     from surewrite.recipes.sequences import Gapless as Gapless
     from surewrite.recipes.sequences import HiLo as HiLo
     from surewrite.recipes.sharded_counters import ShardedCounter as ShardedCounter
@@ -23,12 +31,20 @@ if TYPE_CHECKING:
 _MODULES = {
     "AtMostOnceCounter": "counters",
     "BufferedCounter": "buffered_counters",
+    "EventOutcome": "ordered",
     "ExactCounter": "counters",
     "Gapless": "sequences",
     "HiLo": "sequences",
+    "Judged": "ordered",
     "Lease": "leases",
     "LeaseState": "leases",
+    "Ordered": "ordered",
+    "OrderedEvent": "ordered",
+    "OrderedGroup": "ordered",
+    "OrderedState": "ordered",
     "ShardedCounter": "sharded_counters",
+    "TieRule": "ordered",
+    "Tombstones": "ordered",
     "TransactionalCounter": "counters",
     "WindowedCounter": "counters",
 }

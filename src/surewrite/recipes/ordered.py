@@ -1,4 +1,4 @@
-"""Belongs here: apply if newer: events that come late, twice or out of order end in the newest state. Must not be here: clocks, a queue's own form, who numbers events."""
+"""Belongs here: apply if newer: events that come late, twice or out of order end in the newest state. Must not be here: clocks, queues, who numbers events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from surewrite.core.entities import EntityBase, stored_state
 from surewrite.core.expressions import Remove, SetTo, Value
 from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, Target
-from surewrite.core.outcomes import Applied, Refused, RefusalReason
+from surewrite.core.outcomes import Applied, RefusalReason, Refused
 from surewrite.core.paths import OrderedPath, Path
 from surewrite.core.reads import get_item
 from surewrite.core.scopes import Options, Scope, ScopedTable
@@ -114,13 +114,15 @@ class OrderedEvent(Generic[E]):
 
     __slots__ = ("changes", "condition", "order", "order_name", "wanted")
 
-    def __init__(self, order: Change[E], condition: Condition[E], changes: Sequence[Change[E]]) -> None:
+    def __init__(
+        self, order: Change[E], condition: Condition[E], changes: Sequence[Change[E]], wanted: Mapping[str, AttributeValue | None] | None = None
+    ) -> None:
         value = _constant(order)
         if value is None:
             raise InvalidRequest("an event without an order cannot be put in order")
         self.order = value
         self.order_name = str(order.tree.target.parts[0])
-        self.wanted: Mapping[str, AttributeValue | None] = {str(change.tree.target.parts[0]): _constant(change) for change in changes}
+        self.wanted = {str(change.tree.target.parts[0]): _constant(change) for change in changes} if wanted is None else wanted
         self.changes = (order, *changes)
         self.condition = condition
 
@@ -149,27 +151,28 @@ class _Judge(Generic[E]):
         self._tie = tie
         self._tombstones = tombstones
         if callable(tie) and self._scope.names.stamp is None:
-            raise InvalidRequest(f"{self._scope.entity}: a tie that a function settles is written by compare and set, and this table has its stamps switched off")
+            raise InvalidRequest(
+                f"{self._scope.entity}: a tie that a function settles is written by compare and set, and this table has its stamps switched off"
+            )
         ttl = self._scope.schema.time_to_live
         if tombstones is not None and (ttl is None or ttl.stored_name != _name(tombstones.expires)):
             raise InvalidRequest(f"{self._scope.entity}: tombstones expire by the time to live of the type: declare the field by sw.time_to_live()")
 
     def _until_judged(
-        self, key: Key[E], write: Callable[[], Steps[Any]], judge: Callable[[Item], EventOutcome | None], propose: Callable[[E], E]
+        self,
+        key: Key[E],
+        write: Callable[[], Steps[Applied[Any] | Refused[Any]]],
+        judge: Callable[[Item], EventOutcome | None],
+        propose: Callable[[E], E],
     ) -> Steps[Judged[E]]:
         """Write, and judge the event by the item that refused it: orders only rise, so what it shows stays true."""
         for _ in range(ROUNDS_MAX):
-            unknown: OutcomeUnknown | None = None
-            outcome: Any = None
-            try:
-                outcome = yield from write()
-            except OutcomeUnknown as error:
-                unknown = error
+            outcome = yield from _tried(write)
             if isinstance(outcome, Applied):
                 return Judged(EventOutcome.APPLIED, outcome.item)
             if isinstance(outcome, Refused) and outcome.reason is RefusalReason.WRONG_ENTITY_TYPE:
                 raise outcome.error()
-            entity: E | None = unknown.item if unknown is not None else outcome.item
+            entity: E | None = outcome.item
             item = (yield from get_item(self._scope, key, consistent=True))[0] if entity is None else self._scope.schema.to_item(entity)
             found = None if item is None else judge(item)
             if found is EventOutcome.TIE:
@@ -178,8 +181,8 @@ class _Judge(Generic[E]):
                     return judged
             elif found is not None:
                 return Judged(found, entity)
-            elif unknown is not None:
-                raise unknown
+            elif isinstance(outcome, OutcomeUnknown):
+                raise outcome
         raise Throttled(f"{self._scope.entity}: the item changed in each of {ROUNDS_MAX} tries to judge the event; it was not applied", key=key)
 
     def _settle_tie(self, stored: E | None, propose: Callable[[E], E]) -> Steps[Judged[E] | None]:
@@ -187,7 +190,7 @@ class _Judge(Generic[E]):
         rule = self._tie
         if rule == "report":
             return Judged(EventOutcome.TIE, stored)
-        if rule == "keep" or stored is None:
+        if isinstance(rule, str) or stored is None:
             return Judged(EventOutcome.SUPERSEDED, stored)
         schema = self._scope.schema
         chosen = yield from call_user(rule, stored, propose(stored))
@@ -255,10 +258,10 @@ class Ordered(_Judge[E]):
         return Operation(lambda: self._delete(key, order))
 
     def _apply_each(self, key: Target[E], events: Sequence[OrderedEvent[E]]) -> Steps[tuple[Judged[E], ...]]:
-        found: list[Judged[E]] = []
+        found: tuple[Judged[E], ...] = ()
         for event in events:
-            found.append((yield from self._apply(key, (event,))))
-        return tuple(found)
+            found += ((yield from self._apply(key, (event,))),)
+        return found
 
     def _apply(self, key: Target[E], events: Sequence[OrderedEvent[E]]) -> Steps[Judged[E]]:
         beside = self._tombstones.unmarks() if self._tombstones is not None else ()
@@ -334,7 +337,7 @@ class OrderedState(_Judge[E]):
         super().__init__(table, entity, tie, tombstones)
         schema = self._scope.schema
         if schema.version is not None:
-            raise InvalidRequest(f"{self._scope.entity}: a put of a whole state replaces any version; use a type without one, or Ordered with a group of all fields")
+            raise InvalidRequest(f"{self._scope.entity}: a put of a whole state replaces any version; use a type without one, or Ordered")
         self._order = order
         self._field = next(field for field in schema.fields if field.stored_name == _name(order))
         self._compared = tuple(field.stored_name for field in schema.fields if field.role == "plain" and field.stored_name != self._field.stored_name)
@@ -357,8 +360,7 @@ class OrderedState(_Judge[E]):
             raise InvalidRequest(f"{self._scope.entity}: a state is an entity of this type that has its order, {self._field.name}")
         item = schema.to_item(state)
         condition = self._order.not_exists_or_lt(value)
-        event = OrderedEvent(self._order.set(value), condition, ())
-        event.wanted = {name: item.get(name) for name in self._compared}
+        event = OrderedEvent(self._order.set(value), condition, (), {name: item.get(name) for name in self._compared})
         key = schema.entity.key_of(**{name: getattr(state, name) for name in schema.definition.key_fields})
         options = Options(condition=condition)
         return (
@@ -373,8 +375,8 @@ class OrderedState(_Judge[E]):
     def _delete(self, key: Target[E], order: Any) -> Steps[Judged[E]]:
         marks = yield from self._marks()
         assert self._tombstones is not None
-        event = OrderedEvent(self._order.set(order), self._order.not_exists_or_lt(order), ())
-        event.wanted = {_name(self._tombstones.deleted): {"BOOL": True}}
+        wanted: Item = {_name(self._tombstones.deleted): {"BOOL": True}}
+        event = OrderedEvent(self._order.set(order), self._order.not_exists_or_lt(order), (), wanted)
         return (
             yield from self._until_judged(
                 key,
@@ -388,6 +390,14 @@ class OrderedState(_Judge[E]):
         assert self._tombstones is not None
         wanted = _name(self._tombstones.deleted)
         return next(field.name for field in self._scope.schema.fields if field.stored_name == wanted)
+
+
+def _tried(write: Callable[[], Steps[Applied[Any] | Refused[Any]]]) -> Steps[Applied[Any] | Refused[Any] | OutcomeUnknown]:
+    """Write; an unknown outcome is judged by the item it shows, before it is raised."""
+    try:
+        return (yield from write())
+    except OutcomeUnknown as unknown:
+        return unknown
 
 
 def _name(path: Path[Any, Any]) -> str:
