@@ -13,7 +13,7 @@ from surewrite.core.scopes import Options
 from surewrite.core.writes import upsert as upsert_verb
 from surewrite.testing.explorer import naive, others, subjects
 from surewrite.testing.explorer.cases import Case
-from surewrite.testing.explorer.clients import Start, verb, write
+from surewrite.testing.explorer.clients import Patience, Start, verb, write
 from surewrite.testing.explorer.promises import ANY_NUMBER, ONCE
 from surewrite.testing.explorer.search import World
 from surewrite.testing.explorer.stage import ITEM_ID, NOW_SECONDS, UNSTAMPED, Price, Session, Stock, scope_of
@@ -33,6 +33,8 @@ PRICED = World((subjects.PRICE,), PRICES)
 
 _seven = others.put("puts an item of amount 7 that does not end", Session(id=ITEM_ID, amount=7))
 SESSIONS = (others.save(Session), others.delete(Session), others.create(Session(id=ITEM_ID)))
+
+SEVERAL_WRITES = Patience(attempts=2, settling=1)
 
 KEY = Price.key_of(ITEM_ID)
 ANY_VERSION = Stock.key_of(ITEM_ID).ignore_version()
@@ -98,6 +100,7 @@ CREATES = (
         _upsert_over_expired(),
         World((subjects.EXPIRED,), SESSIONS, 3),
         ANY_NUMBER,
+        patience=SEVERAL_WRITES,
     ),
     Case(
         "upsert-over-an-expired-item-by-definite-answers",
@@ -105,6 +108,7 @@ CREATES = (
         _upsert_over_expired(),
         World((subjects.EXPIRED,), SESSIONS, 1, answers=(THROTTLED, DENIED)),
         ANY_NUMBER,
+        patience=SEVERAL_WRITES,
     ),
     Case(
         "upsert-over-an-expired-item-with-a-condition",
@@ -112,6 +116,7 @@ CREATES = (
         _upsert_over_expired(Session.amount.not_exists() | (Session.amount != 7)),
         World((subjects.EXPIRED,), (others.save(Session), _seven, others.delete(Session)), 3),
         ANY_NUMBER,
+        patience=SEVERAL_WRITES,
     ),
     Case(
         "create-with-stamps-off",

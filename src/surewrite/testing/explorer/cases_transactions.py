@@ -12,7 +12,8 @@ from surewrite.core.transaction_drafts import compile_transaction, token_of_name
 from surewrite.core.values import Item
 from surewrite.testing.explorer import naive, others, subjects
 from surewrite.testing.explorer.cases import Case
-from surewrite.testing.explorer.clients import Patience, transaction
+from surewrite.testing.explorer.cases_creates import SEVERAL_WRITES
+from surewrite.testing.explorer.clients import transaction
 from surewrite.testing.explorer.promises import ONCE, TRANSACTION, Promise
 from surewrite.testing.explorer.search import World
 from surewrite.testing.explorer.stage import ITEM_ID, ROW_ID, OperationRow, Price, Session, Stock, environment, occasion
@@ -113,7 +114,7 @@ MORE_COMMITS = (
         transaction(_upsert),
         World((subjects.EXPIRED,), (others.save(Session), others.delete(Session), others.create(Session(id=ITEM_ID))), 2),
         ONCE,
-        patience=Patience(attempts=2, settling=1),
+        patience=SEVERAL_WRITES,
     ),
     Case(
         "transaction-over-told-resends",

@@ -17,10 +17,15 @@ from surewrite.testing.explorer.stories import story
 
 CASES: tuple[Case, ...] = (*CREATES, *PUTS, *UPDATES, *DELETES, *COUNTS, *VERSIONED, *VERSIONED_LIMITS, *ORDERED, *COMMITS, *MORE_COMMITS, *TRANSACTION_LIMITS)
 
+FULL_PATIENCE = Patience(attempts=3, settling=5)
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the search of one case came to. ``untrue`` and ``story`` are those of the shortest counter-schedule, if there is one."""
+    """What the search of one case came to. ``untrue`` and ``story`` are those of the shortest counter-schedule, if there is one.
+
+    ``complete`` is false where the budget of states ended first: then nothing is shown.
+    """
 
     name: str
     claim: str
@@ -29,12 +34,16 @@ class Verdict:
     story: tuple[str, ...]
     states: int
     words: frozenset[str]
-    as_expected: bool
+    complete: bool
+
+    @property
+    def as_expected(self) -> bool:
+        return self.complete and self.untrue == self.expected
 
     @property
     def text(self) -> str:
         """The case in words, with the schedule where a word is untrue."""
-        found = "holds" if self.untrue is None else f"breaks: {self.untrue}"
+        found = f"breaks: {self.untrue}" if self.untrue is not None else "holds" if self.complete else "out of budget"
         wanted = "" if self.as_expected else f"; expected that it {'holds' if self.expected is None else f'breaks: {self.expected}'}"
         lines = [f"{self.name}: {self.claim}", f"  {found}{wanted} ({self.states} states; told: {', '.join(sorted(self.words)) or 'nothing'})"]
         return "\n".join((*lines, *(f"  {number}. {line}" for number, line in enumerate(self.story, start=1))))
@@ -68,8 +77,8 @@ def case_names() -> tuple[str, ...]:
 def explore(names: Sequence[str] | None = None, *, full: bool = False, progress: Callable[[Verdict], None] | None = None) -> Report:
     """Search the named cases, or all.
 
-    ``full`` allows one attempt and one action of others more in each, which takes minutes instead of seconds;
-    ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
+    ``full`` allows one action of others more in each, and one attempt more where that can be searched, which takes
+    minutes instead of seconds; ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
     """
     by_name = {case.name: case for case in CASES}
     unknown = [name for name in names or () if name not in by_name]
@@ -90,7 +99,8 @@ def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
     world, patience = case.world, case.patience
     if full:
         world = replace(world, actions_max=world.actions_max + 1)
-        patience = Patience(patience.attempts + 1, patience.settling + 1)
+        # Where many answers are possible, or several writes are made, one more attempt is too many schedules.
+        patience = FULL_PATIENCE if patience == Patience() and not world.answers else patience
     search = Search(stage, world, case.start, case.promise, patience)
     found = search.run()
     untrue = found.schedule.untrue if found.schedule is not None else None
@@ -102,5 +112,5 @@ def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
         story=story(search, found.schedule) if found.schedule is not None else (),
         states=found.states,
         words=frozenset(found.words),
-        as_expected=untrue == case.breaks,
+        complete=found.complete,
     )

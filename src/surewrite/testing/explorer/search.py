@@ -81,20 +81,25 @@ class Schedule:
 
 @dataclass(slots=True)
 class Found:
-    """What a search came to: the number of states, the words that were told, and a schedule if a word was untrue."""
+    """What a search came to: the number of states, the words that were told, and a schedule if a word was untrue.
+
+    ``complete`` is false where the budget of states ended before the schedules did.
+    """
 
     states: int = 0
     words: set[str] = field(default_factory=set[str])
     schedule: Schedule | None = None
+    complete: bool = True
 
 
 class Search:
     """One world with one client."""
 
-    def __init__(self, stage: Stage, world: World, start: Start, promise: Promise, patience: Patience) -> None:
+    def __init__(self, stage: Stage, world: World, start: Start, promise: Promise, patience: Patience, *, states_max: int = STATES_MAX) -> None:
         self.stage = stage
         self.world = world
         self.promise = promise
+        self.states_max = states_max
         self.client = Client(stage, start, patience, old_item=not world.hides_items)
         self._no_answer = stage.answer(NO_ANSWER)
         self._mismatch = stage.answer(MISMATCH)
@@ -111,8 +116,9 @@ class Search:
         while waiting:
             state = waiting.popleft()
             found.states += 1
-            if found.states > STATES_MAX:
-                raise RuntimeError(f"more than {STATES_MAX} states")
+            if found.states > self.states_max:
+                found.complete = False
+                return found
             for step, after in self._next(state):
                 if after in before:
                     continue

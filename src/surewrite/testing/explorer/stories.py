@@ -67,11 +67,11 @@ def _stored(search: Search, state: State) -> str:
 
 
 def describe(item: Item | None) -> str:
-    """The item's attributes but its key."""
+    """The item's attributes but its key, and those that hold nothing."""
     if item is None:
         return "no item"
-    shown = [f"{_STATE.get(name, name)} {_text(value)}" for name, value in sorted(item.items()) if name not in (KEY, "id")]
-    return f"{item[KEY]['S']} ({', '.join(shown)})"
+    shown = [f"{_STATE.get(name, name)} {_text(value)}" for name, value in sorted(item.items()) if name not in (KEY, "id") and value != {"M": {}}]
+    return f"{item[KEY]['S']} ({', '.join(shown)})" if shown else str(item[KEY]["S"])
 
 
 def _text(value: AttributeValue) -> str:
