@@ -15,13 +15,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.services import Service, start_ministack, start_moto
+if TYPE_CHECKING:
+    from tests.services import Service
 
-STARTERS = {"moto": start_moto, "ministack": start_ministack}
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A thread that was told to stop may need a moment to end; one that was not is found after this time.
 THREAD_END_SECONDS = 2.0
@@ -100,12 +101,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 @pytest.fixture(scope="session")
 def services() -> Iterator[Callable[[str], Service]]:
     """``services("moto")`` starts a peer when it is first asked for, once per test process; it ends with the session."""
+    # Loaded here, so that the guards work in a folder that has this file alone.
+    from tests.services import start_ministack, start_moto
+
+    starters = {"moto": start_moto, "ministack": start_ministack}
     started: dict[str, Service] = {}
     with ExitStack() as stack:
 
         def start(name: str) -> Service:
             if name not in started:
-                started[name] = stack.enter_context(STARTERS[name]())
+                started[name] = stack.enter_context(starters[name]())
             return started[name]
 
         yield start
