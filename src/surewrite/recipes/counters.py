@@ -1,0 +1,311 @@
+"""Belongs here: counters of one item, each with its own promise in its name. Must not be here: counters over many items, counting in memory.
+
+| class | counts | gives its value | cost of an addition |
+|---|---|---|---|
+| ``AtMostOnceCounter`` | at most once: under, where an answer is lost | yes | 1 write unit |
+| ``ExactCounter`` | exactly once | yes | 1 write unit a KB, and it grows with the additions of one horizon |
+| ``TransactionalCounter`` | exactly once | no | 2 write units |
+| ``WindowedCounter`` | each event id exactly once in its window | no | 1 write unit a KB, and it grows with the ids of the window |
+
+One item takes about 1,000 write units a second; a hotter counter is a ``ShardedCounter`` or a ``BufferedCounter``. None of
+these rows is ever to be deleted or given a time to live. Source: outcomes C4, R8, R10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from math import floor
+from typing import Any, Final
+
+from surewrite.core.conditions import Change
+from surewrite.core.effects import Operation, Steps, new_id, now
+from surewrite.core.entities import Attribute, Entity, attribute
+from surewrite.core.keys import Key
+from surewrite.core.outcomes import Canceled, RefusalReason
+from surewrite.core.reads import get_or_none
+from surewrite.core.scopes import Options, Scope, ScopedTable
+from surewrite.core.transaction_drafts import TransactionDraft
+from surewrite.core.transactions import commit
+from surewrite.core.writes import NO_OPTIONS, create, update, upsert
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+
+HORIZON_SECONDS: Final = 900.0
+HORIZON_SECONDS_MIN: Final = 600.0
+"""An attempt may be executed five minutes after it was sent; an id is kept twice as long at least."""
+
+TRIMMED_AT_ONCE: Final = 20
+"""An update expression has at most 4 KB. Source: the Developer Guide, page "Service quotas"."""
+
+ROUNDS_MAX: Final = 3
+"""How often an addition in doubt is settled by reading before its doubt is told to the caller."""
+
+
+class CounterRow(Entity, discriminator="SUREWRITE_COUNTER", partition_key="COUNTER#{name}", sort_key="COUNTER"):
+    """A plain count."""
+
+    name: Attribute[str]
+    count: Attribute[int] = attribute(default=0)
+
+
+class ExactCounterRow(Entity, discriminator="SUREWRITE_EXACT_COUNTER", partition_key="COUNTER#{name}", sort_key="EXACT"):
+    """A count, and of each operation of one horizon the count after it and when it was begun, in seconds since 1970."""
+
+    name: Attribute[str]
+    count: Attribute[int] = attribute(default=0)
+    counts: Attribute[dict[str, int]] = attribute(default_factory=dict)
+    times: Attribute[dict[str, int]] = attribute(default_factory=dict)
+
+
+class CounterWindow(Entity, discriminator="SUREWRITE_COUNTER_WINDOW", partition_key="COUNTER#{name}", sort_key="WINDOW#{begins}"):
+    """The count of one window of time, and the ids that it counted."""
+
+    name: Attribute[str]
+    begins: Attribute[datetime]
+    count: Attribute[int] = attribute(default=0)
+    seen: Attribute[frozenset[str]] = attribute(default=frozenset())
+
+
+class Counting(Enum):
+    """What became of an event of a windowed counter."""
+
+    COUNTED = "counted"
+    COUNTED_BEFORE = "counted before"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An addition that counts exactly once: the count right after it, whoever added since. ``before`` is whether an earlier call had made it."""
+
+    value: int
+    before: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------ at most once
+
+
+class AtMostOnceCounter:
+    """A counter that counts each addition at most once, so it may come out under. One write unit an addition.
+
+    Where an answer is lost nobody can say whether the addition counted: ``OutcomeUnknown``, always, and it is not sent again.
+    """
+
+    def __init__(self, table: ScopedTable, name: str) -> None:
+        self._scope = table.scope_of(CounterRow)
+        self._key = CounterRow.key_of(name)
+
+    def add(self, amount: int = 1) -> Operation[int]:
+        """Add, and give the count right after. Raises ``OutcomeUnknown`` where the answer is lost: adding again may count twice."""
+        return Operation(lambda: self._add(amount))
+
+    def value(self) -> Operation[int]:
+        """The count, 0 where nothing was counted. One read unit."""
+        return Operation(lambda: _count(self._scope, self._key))
+
+    def _add(self, amount: int) -> Steps[int]:
+        outcome = yield from upsert(self._scope, self._key, (CounterRow.count.add(amount),), Options(in_doubt="raise"))
+        if not outcome:
+            raise outcome.error()
+        value: int = outcome.item.count
+        return value
+
+
+# ----------------------------------------------------------------------------------------------------------- transactional
+
+
+class TransactionalCounter:
+    """An exact counter that does not tell the count after an addition, since a transaction gives nothing back. Two write units an addition.
+
+    Exact for each call; what must be exact across a crash of the caller too is an operation of ``ExactCounter`` or an event of
+    ``WindowedCounter``. Additions that meet cancel each other and are tried again until the deadline; other writers of the
+    row meet them as conflicts. Needs an endpoint that honours tokens.
+    """
+
+    def __init__(self, table: ScopedTable, name: str) -> None:
+        self._environment = table.environment
+        self._scope = table.scope_of(CounterRow)
+        self._key = CounterRow.key_of(name)
+
+    def add(self, amount: int = 1) -> Operation[None]:
+        """Add exactly once. Raises ``OutcomeUnknown`` only where no fence could settle a commit in doubt, ``TransactionConflict`` if not made."""
+        return Operation(lambda: self._add(amount))
+
+    def value(self) -> Operation[int]:
+        """The count, 0 where nothing was counted. One read unit."""
+        return Operation(lambda: _count(self._scope, self._key))
+
+    def _add(self, amount: int) -> Steps[None]:
+        draft = TransactionDraft(self._environment)
+        draft.upsert(self._scope, self._key, (CounterRow.count.add(amount),), NO_OPTIONS)
+        result = yield from commit(draft)
+        if isinstance(result, Canceled):
+            raise result.error()
+
+
+# ------------------------------------------------------------------------------------------------------------------- exact
+
+
+class ExactCounter:
+    """An exact counter that gives each addition its value: the operation's id stays in the row until the horizon has passed.
+
+    An addition is sent again freely, also by another process that knows the operation's id, as long as ``horizon_seconds``
+    have not passed since it was first begun. Each id takes about 60 bytes of the row, two of them 1 write unit a KB: at one addition a
+    second a horizon of 15 minutes is 54 units each, and at 7 a second the row reaches 400 KB. For rare numbers that matter;
+    otherwise ``TransactionalCounter``.
+    """
+
+    def __init__(self, table: ScopedTable, name: str, *, horizon_seconds: float = HORIZON_SECONDS) -> None:
+        if not horizon_seconds >= HORIZON_SECONDS_MIN:
+            raise InvalidRequest(f"the horizon of an exact counter is at least {HORIZON_SECONDS_MIN:g} seconds, twice what a late request may take")
+        self._scope = table.scope_of(ExactCounterRow)
+        self._key = ExactCounterRow.key_of(name)
+        self._name = name
+        self._horizon_seconds = horizon_seconds
+        self._times: Mapping[str, int] = {}
+
+    def add(self, amount: int = 1, *, operation: str | None = None) -> Operation[Counted]:
+        """Add exactly once, and give the count right after this addition. Never a value that others' additions are part of.
+
+        ``operation`` names the addition: a call with the same name within the horizon finds it done, and after it counts again,
+        so a name is never given to two additions. Without a name each call is another addition.
+        Raises ``OutcomeUnknown`` where the service did not answer in a few deadlines: call again with the same name.
+        """
+        if operation == "":
+            raise InvalidRequest("an operation of an exact counter has a name that is not empty, or None")
+        return Operation(lambda: self._add(amount, operation))
+
+    def value(self) -> Operation[int]:
+        """The count, 0 where nothing was counted. One read unit per started 4 KB."""
+        return Operation(lambda: _count(self._scope, self._key))
+
+    def _add(self, amount: int, name: str | None) -> Steps[Counted]:
+        moment = yield from now()
+        operation = (yield from new_id()) if name is None else name
+        seconds = floor(moment.server)
+        doubt: OutcomeUnknown | None = None
+        for _ in range(ROUNDS_MAX):
+            try:
+                counted = yield from self._try(amount, operation, seconds)
+                if counted is None:
+                    counted = yield from self._try_first(amount, operation, seconds)
+            except OutcomeUnknown as error:
+                doubt = error
+                counted = yield from self._settled(operation, error)
+            if counted is not None:
+                return counted if doubt is None else Counted(counted.value)
+        if doubt is None:
+            raise InvalidRequest(f"the row of the counter {self._name!r} came and went: it is never to be deleted")
+        raise doubt
+
+    def _try(self, amount: int, operation: str, seconds: int) -> Steps[Counted | None]:
+        """Add to the row, on condition that it does not hold the operation. ``None`` where there is no row yet."""
+        row = ExactCounterRow
+        after = row.count + amount
+        changes: list[Change[ExactCounterRow]] = [row.count.set(after), row.counts[operation].set(after), row.times[operation].set(seconds)]
+        for old in self._trimmed(seconds, operation):
+            changes += (row.counts[old].remove(), row.times[old].remove())
+        outcome = yield from update(self._scope, self._key, changes, Options(row.counts[operation].not_exists()))
+        if not outcome and outcome.reason is RefusalReason.ITEM_NOT_FOUND:
+            return None
+        if not outcome and (outcome.item is None or operation not in outcome.item.counts):
+            raise outcome.error()
+        assert outcome.item is not None
+        self._times = outcome.item.times
+        return Counted(outcome.item.counts[operation], before=not outcome)
+
+    def _try_first(self, amount: int, operation: str, seconds: int) -> Steps[Counted | None]:
+        """Make the row with the operation in it. ``None`` where another writer was first."""
+        first = ExactCounterRow(name=self._name, count=amount, counts={operation: amount}, times={operation: seconds})
+        outcome = yield from create(self._scope, first)
+        if not outcome and outcome.reason is not RefusalReason.ALREADY_EXISTS:
+            raise outcome.error()
+        return Counted(amount) if outcome else None
+
+    def _settled(self, operation: str, error: OutcomeUnknown) -> Steps[Counted | None]:
+        """Whether the row holds the operation. If not, it may be sent again: whichever attempt comes late is refused by the id."""
+        try:
+            row: ExactCounterRow | None = yield from get_or_none(self._scope, self._key, consistent=True)
+        except SurewriteError:
+            raise error from None
+        return Counted(row.counts[operation]) if row is not None and operation in row.counts else None
+
+    def _trimmed(self, seconds: int, operation: str) -> list[str]:
+        """Ids that were in the row when it was last seen, and that no late or repeated request can bring any more."""
+        old = (name for name, begun in self._times.items() if begun < seconds - self._horizon_seconds and name != operation)
+        return [name for name, _ in zip(old, range(TRIMMED_AT_ONCE), strict=False)]
+
+
+# ---------------------------------------------------------------------------------------------------------------- windowed
+
+
+class WindowedCounter:
+    """A counter of events that counts each event id exactly once, in the window of the event's own time. A row a window.
+
+    The window comes from the time of the event and never from the time of the call, so an event that is delivered again after
+    the edge of its window finds itself. Events bring their time from the same source each time: another time may be another
+    window. A row holds the ids that it counted: at 40 bytes an id it costs 1 write unit for each 25 ids that it holds, and
+    10,000 ids fill it; then ``InvalidRequest``. Choose the window by that.
+    """
+
+    def __init__(self, table: ScopedTable, name: str, *, window_seconds: int = 86_400) -> None:
+        if isinstance(window_seconds, bool) or window_seconds < 1:
+            raise InvalidRequest(f"a window is a whole number of seconds from 1, not {window_seconds!r}")
+        self._scope = table.scope_of(CounterWindow)
+        self._name = name
+        self._window_seconds = window_seconds
+
+    def add(self, amount: int = 1, *, event_id: str, at: datetime) -> Operation[Counting]:
+        """Count the event, unless its window has it. ``at`` is the event's own time, with a time zone."""
+        key = CounterWindow.key_of(self._name, self.window_of(at))
+        if not event_id:
+            raise InvalidRequest("an event has an id that is not empty")
+        return Operation(lambda: self._add(key, amount, event_id))
+
+    def value(self, at: datetime) -> Operation[int]:
+        """The count of the window of that time, 0 where nothing was counted. One read unit per started 4 KB."""
+        key = CounterWindow.key_of(self._name, self.window_of(at))
+        return Operation(lambda: _count(self._scope, key))
+
+    def window_of(self, at: datetime) -> datetime:
+        """When the window of that time begins. Windows are counted from 1970, in UTC, so a day is a day of UTC."""
+        if at.tzinfo is None:
+            raise InvalidRequest("the time of an event has a time zone: write datetime(..., tzinfo=UTC)")
+        whole = (at - _EPOCH) // timedelta(seconds=self._window_seconds)
+        return _EPOCH + whole * timedelta(seconds=self._window_seconds)
+
+    def _add(self, key: Any, amount: int, event_id: str) -> Steps[Counting]:
+        changes = (CounterWindow.count.add(amount), CounterWindow.seen.add(event_id))
+        options = Options(~CounterWindow.seen.contains(event_id))
+        doubt: OutcomeUnknown | None = None
+        for _ in range(ROUNDS_MAX):
+            try:
+                outcome = yield from upsert(self._scope, key, changes, options)
+            except OutcomeUnknown as error:
+                doubt = error
+                if (yield from self._holds(key, event_id, error)):
+                    return Counting.COUNTED
+                continue
+            if outcome:
+                return Counting.COUNTED
+            if outcome.item is None or event_id not in outcome.item.seen:
+                raise outcome.error()
+            return Counting.COUNTED_BEFORE if doubt is None else Counting.COUNTED
+        assert doubt is not None
+        raise doubt
+
+    def _holds(self, key: Any, event_id: str, error: OutcomeUnknown) -> Steps[bool]:
+        try:
+            window: CounterWindow | None = yield from get_or_none(self._scope, key, consistent=True)
+        except SurewriteError:
+            raise error from None
+        return window is not None and event_id in window.seen
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _count(scope: Scope, key: Key[Any]) -> Steps[int]:
+    row = yield from get_or_none(scope, key, consistent=True)
+    return 0 if row is None else row.count

@@ -1,0 +1,185 @@
+"""Belongs here: a counter spread over several items, for more additions a second than one item takes. Must not be here: counters of one item.
+
+Each shard is an item, and the number of shards stands in one row beside them. Reading a sum is a choice: cheap, or exact.
+Rows are never to be deleted or given a time to live. Source: outcomes C4, sharded; R8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from surewrite.core import limits
+from surewrite.core.effects import Operation, Steps, random_number
+from surewrite.core.entities import Attribute, Entity, attribute
+from surewrite.core.keys import Key
+from surewrite.core.outcomes import Canceled
+from surewrite.core.queries import Wanted, page, query
+from surewrite.core.reads import get_or_none
+from surewrite.core.scopes import Options, Scope, ScopedTable
+from surewrite.core.sort_conditions import begins_with
+from surewrite.core.transaction_drafts import TransactionDraft
+from surewrite.core.transactional_reads import transact_get
+from surewrite.core.transactions import commit
+from surewrite.core.writes import NO_OPTIONS, update, upsert
+from surewrite.errors import InvalidRequest, OutcomeUnknown, TransactionConflict
+
+SHARDS: Final = 10
+
+SHARDS_MAX: Final = limits.TRANSACTION_ACTIONS - 1
+"""An exact sum reads all shards and their number in one transactional get, which takes 100 items. Source: API Reference, TransactGetItems."""
+
+TRIES: Final = 3
+
+
+class CounterShards(Entity, discriminator="SUREWRITE_COUNTER_SHARDS", partition_key="SHARDED_COUNTER#{name}", sort_key="SHARDS"):
+    """How many shards writers choose from, and how many readers sum over. The second is never lowered."""
+
+    name: Attribute[str]
+    written: Attribute[int]
+    read: Attribute[int]
+
+
+class CounterShard(Entity, discriminator="SUREWRITE_COUNTER_SHARD", partition_key="SHARDED_COUNTER#{name}", sort_key="SHARD#{shard:02d}"):
+    """A part of the count."""
+
+    name: Attribute[str]
+    shard: Attribute[int]
+    count: Attribute[int] = attribute(default=0)
+
+
+class ShardedCounter:
+    """A counter over up to 99 items, each of which takes about 1,000 additions a second.
+
+    With ``exact=True`` each addition is a transaction: it counts exactly once, for two write units. Otherwise it costs one and
+    counts at most once, so that the sum may come out under: an addition whose answer is lost raises ``OutcomeUnknown``. No addition
+    gives the count after it.
+
+    ``shards`` is how many this program asks for when the counter is new; later ``reshard`` says it for all programs. A
+    program reads the number once, so one that has an old number writes to shards that are still summed.
+    """
+
+    def __init__(self, table: ScopedTable, name: str, *, shards: int = SHARDS, exact: bool = False) -> None:
+        self._environment = table.environment
+        self._rows = table.scope_of(CounterShards)
+        self._shards = table.scope_of(CounterShard)
+        self._key = CounterShards.key_of(name)
+        self._name = name
+        self._wished = _checked(shards)
+        self._exact = exact
+        self._written: int | None = None
+
+    def add(self, amount: int = 1) -> Operation[None]:
+        """Add to a shard drawn by chance. One write unit, or two with ``exact``; the first addition also one of each to learn the number of shards.
+
+        Raises ``OutcomeUnknown`` where an answer is lost, with ``exact`` only where no fence could settle it.
+        """
+        return Operation(lambda: self._add(amount))
+
+    def sum(self) -> Operation[int]:
+        """The cheap sum: one consistent query, about 1 read unit for each 30 shards.
+
+        The shards are read one after another. While there are additions only, the result lies between the counts at its start
+        and at its end. With subtractions it may be a count that never was: take ``exact_sum``.
+        """
+        return Operation(self._sum)
+
+    def exact_sum(self, *, tries: int = TRIES) -> Operation[int]:
+        """The count at one moment, by a transactional get: two read units a shard and two for their number.
+
+        Additions under way cancel it. It is tried again, for ``tries`` deadlines of the client at most, and then raises
+        ``TransactionConflict``: a counter that is hot enough to be sharded may starve it.
+        """
+        if isinstance(tries, bool) or tries < 1:
+            raise InvalidRequest(f"tries is how often an exact sum is tried, a whole number from 1, not {tries!r}")
+        return Operation(lambda: self._exact_sum(tries))
+
+    def reshard(self, shards: int) -> Operation[None]:
+        """Let programs that start from now on write to so many shards. Readers go on to sum over the most that there ever were. Two write units."""
+        checked = _checked(shards)
+        return Operation(lambda: self._reshard(checked))
+
+    def _add(self, amount: int) -> Steps[None]:
+        written = self._written
+        if written is None:
+            written = self._written = (yield from self._learn())
+        share = yield from random_number()
+        key = CounterShard.key_of(self._name, int(share * written))
+        changes = (CounterShard.count.add(amount),)
+        if self._exact:
+            draft = TransactionDraft(self._environment)
+            draft.upsert(self._shards, key, changes, NO_OPTIONS)
+            result = yield from commit(draft)
+            if isinstance(result, Canceled):
+                raise result.error()
+            return
+        outcome = yield from upsert(self._shards, key, changes, Options(in_doubt="raise"))
+        if not outcome:
+            raise outcome.error()
+
+    def _learn(self) -> Steps[int]:
+        """The number of shards that writers choose from. Stored before a shard is written, so that no reader can miss one."""
+        row: CounterShards | None = yield from get_or_none(self._rows, self._key, consistent=True)
+        if row is None:
+            row = yield from self._upsert_row()
+        return row.written
+
+    def _upsert_row(self) -> Steps[CounterShards]:
+        """Make the row where there is none; whoever was first has said the numbers. Setting what is missing may be done any number of times."""
+        row = CounterShards
+        changes = (row.written.set(row.written.if_not_exists(self._wished)), row.read.set(row.read.if_not_exists(self._wished)))
+        outcome = yield from upsert(self._rows, self._key, changes, NO_OPTIONS)
+        if not outcome:
+            raise outcome.error()
+        made: CounterShards = outcome.item
+        return made
+
+    def _reshard(self, shards: int) -> Steps[None]:
+        """First readers, then writers. Each step only raises what is read or sets a constant, so that a late one does no harm."""
+        yield from self._upsert_row()
+        try:
+            wider = yield from update(self._rows, self._key, (CounterShards.read.set(shards),), Options(CounterShards.read < shards))
+            if not wider and (wider.item is None or wider.item.read < shards):
+                raise wider.error()
+        except OutcomeUnknown as error:
+            if not error.superseded:
+                raise
+        # A late attempt that brings back an older number of writers stays within what readers sum over.
+        outcome = yield from update(self._rows, self._key, (CounterShards.written.set(shards),), Options(CounterShards.read >= shards))
+        if not outcome:
+            raise outcome.error()
+        self._written = shards
+
+    def _sum(self) -> Steps[int]:
+        reading = query((self._shards,), CounterShard.partition_of(self._name), Wanted(sort_key=begins_with("SHARD#"), consistent=True))
+        found = yield from page(reading, None, None)
+        # At most 99 small items: one page of the service.
+        assert found.cursor is None
+        return sum(shard.count for shard in found)
+
+    def _exact_sum(self, tries: int) -> Steps[int]:
+        row: CounterShards | None = yield from get_or_none(self._rows, self._key, consistent=True)
+        read = 0 if row is None else row.read
+        for number in range(1, tries + 1):
+            try:
+                now_row, *shards = yield from self._read_at_one_moment(read)
+            except TransactionConflict:
+                if number == tries:
+                    raise
+                continue
+            if now_row is None or now_row.read <= read:
+                return sum(shard.count for shard in shards if shard is not None)
+            # There are more shards than were asked for: that moment's sum cannot be told.
+            read = now_row.read
+        raise TransactionConflict(f"the counter {self._name!r} was resharded in each of {tries} tries to sum it; trying again is safe", key=self._key)
+
+    def _read_at_one_moment(self, read: int) -> Steps[Sequence[Any]]:
+        scoped: list[tuple[Scope, Key[Any]]] = [(self._rows, self._key)]
+        scoped += ((self._shards, CounterShard.key_of(self._name, shard)) for shard in range(read))
+        return (yield from transact_get(self._environment, scoped))
+
+
+def _checked(shards: int) -> int:
+    if isinstance(shards, bool) or not 1 <= shards <= SHARDS_MAX:
+        raise InvalidRequest(f"a sharded counter has from 1 to {SHARDS_MAX} shards, not {shards!r}")
+    return shards
