@@ -266,9 +266,14 @@ def test_a_block_commits_at_its_end_and_not_where_it_raises() -> None:
     with endpoint.table.transaction() as tx:
         tx.create(Note(id="a"))
     assert endpoint.table.of(Note).get(NOTE)
-    with pytest.raises(LookupError), endpoint.table.transaction() as tx:
-        tx.create(Note(id="b"))
-        raise LookupError
+
+    def fail_in_a_block() -> None:
+        with endpoint.table.transaction() as tx:
+            tx.create(Note(id="b"))
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail_in_a_block()
     assert endpoint.table.of(Note).get_or_none(Note.key_of("b")) is None
 
 
