@@ -54,9 +54,10 @@ _SENTENCES: dict[RefusalReason, str] = {
 class Applied(Generic[E]):
     """The write took effect.
 
-    ``once`` is true when it certainly did so exactly once: it was guarded, or nothing was in doubt. ``recovered`` is true
-    when a refusal was recognised as the write's own earlier attempt. ``gone`` is said of a delete whose resend found
-    nothing: the item is not there, by whose hand cannot be known.
+    ``once`` is true when it certainly did so exactly once: it was guarded, or nothing was in doubt. A version number, an
+    order or an operation id guards one life of the item: after a delete and recreate a resend may count in the new one too.
+    ``recovered`` is true when a refusal was recognised as the write's own earlier attempt. ``gone`` is said of a delete whose
+    resend found nothing: the item is not there, by whose hand cannot be known.
     """
 
     item: E
