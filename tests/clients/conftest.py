@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import os
 import random
 from collections.abc import Callable, Coroutine, Iterator
@@ -176,6 +177,13 @@ def lossy(connect: Callable[..., Any], place: Place, form: Form) -> Callable[...
         return connect(backend, **options), faults
 
     return connect_lossy
+
+
+@pytest.fixture
+def hasty() -> dict[str, Any]:
+    """Options of a connection on whose clock half a second passes at each look, and which does not pause: its deadline comes after a few attempts."""
+    ticks = itertools.count(0.0, 0.5)
+    return {"clock": sw.Clock(monotonic=lambda: next(ticks)), "chance": sw.Chance(number=lambda: 0.0)}
 
 
 @pytest.fixture

@@ -199,15 +199,15 @@ async def test_a_write_of_which_nothing_was_sent_is_sent_again_and_happened_once
     assert (outcome.item.count, outcome.once, outcome.attempts) == (1, True, 3)
 
 
-async def test_a_write_that_is_never_sent_failed_to_connect(lossy, shop_name) -> None:
-    db, faults = lossy(deadline=0.1)
+async def test_a_write_that_is_never_sent_failed_to_connect(lossy, hasty, shop_name) -> None:
+    db, faults = lossy(**hasty)
     faults.next_writes(*["not sent"] * 64)
     with pytest.raises(sw.ConnectionFailed, match="trying again is safe"):
         await db.table(shop_name).of(PageViews).upsert(PageViews.key_of("/"), PageViews.count.add(1))
 
 
-async def test_a_write_whose_answers_are_all_lost_is_unknown_at_the_deadline(lossy, shop_name) -> None:
-    db, faults = lossy(deadline=0.1)
+async def test_a_write_whose_answers_are_all_lost_is_unknown_at_the_deadline(lossy, hasty, shop_name) -> None:
+    db, faults = lossy(**hasty)
     faults.next_writes(*["answer lost"] * 64)
     with pytest.raises(sw.OutcomeUnknown) as unknown:
         await db.table(shop_name).of(Page).create(Page(id="a"))

@@ -228,8 +228,8 @@ async def test_a_transaction_whose_answer_was_lost_is_applied_once(lossy, shop_n
 
 
 @pytest.mark.real_time
-async def test_a_transaction_that_nothing_answers_is_unknown_and_can_be_settled_later(lossy, shop_name, shop) -> None:
-    db, faults = lossy(deadline=0.1)
+async def test_a_transaction_that_nothing_answers_is_unknown_and_can_be_settled_later(lossy, hasty, shop_name, shop) -> None:
+    db, faults = lossy(**hasty)
     table = db.table(shop_name)
     async with table.transaction() as tx:
         tx.create(Note(id="warm"))
@@ -259,7 +259,7 @@ async def test_a_named_transaction_sent_again_under_its_name_changes_nothing_mor
 async def test_a_name_with_other_content_is_refused(connect, shop_name, shop) -> None:
     name = f"other content, {uuid4()}"
     for amount, fits in ((1, True), (2, False)):
-        tx = connect(deadline=1.0).table(shop_name).transaction(token=name)
+        tx = connect().table(shop_name).transaction(token=name)
         tx.upsert(Note.key_of("a"), Note.rank.set(Note.rank.if_not_exists(0) + amount))
         if fits:
             await tx.commit()
