@@ -229,5 +229,5 @@ def _ended(scope: Scope, entry: _Entry, given: Sequence[Any], decision: Decision
     applied = applied_in_this_run.get()
     if applied is not None:
         applied.count += 1
-    item = stored_entity(scope, plan, given[entry.index]) if plan.verb == "put" else None
+    item = stored_entity(scope, plan, given[entry.index], plan.stamp) if plan.verb == "put" else None
     return entry.index, BulkResult(given[entry.index], Applied(item, outcome.once, attempts=number))
