@@ -120,6 +120,8 @@ def _less_than(part: ConditionTree) -> Mark | None:
                 mark = _less_than(less)
                 if mark is not None and absent == Function("attribute_not_exists", (mark.name,)):
                     return mark
+        case _:
+            pass
     return None
 
 
@@ -151,10 +153,11 @@ def value_at(item: dict[str, AttributeValue], name: Name) -> AttributeValue | No
         if found is None:
             return None
         if isinstance(part, int):
-            elements = found.get("L")
+            elements: list[AttributeValue] | None = found.get("L")
             found = elements[part] if elements is not None and part < len(elements) else None
         else:
-            found = (found.get("M") or {}).get(part)
+            members: dict[str, AttributeValue] = found.get("M") or {}
+            found = members.get(part)
     return found
 
 

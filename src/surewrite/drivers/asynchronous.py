@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never, cast
 from weakref import WeakKeyDictionary
 
 from surewrite.core.answers import Rejection, Success
@@ -139,8 +139,7 @@ class _Run:
             case StartSide(operation=operation):
                 return self._start_side(operation)
             case StopSide(handle=handle, interrupt=interrupt):
-                assert isinstance(handle, asyncio.Task)
-                task: asyncio.Task[Any] = handle
+                task = cast("asyncio.Task[Any]", handle)
                 return await (self._stop_side(task) if interrupt else self._join_side(task))
             case _:
                 assert_never(effect)
