@@ -136,6 +136,8 @@ def _operation_id_added(condition: ConditionTree | None, changes: Sequence[Chang
                     if isinstance(change, SetTo) and change.target == name:
                         # The name of the member is the id, so what is stored under it may be computed, such as the value after an addition.
                         return Mark(name, change.operand.value if isinstance(change.operand, Value) else {"NULL": True})
+            case _:
+                pass
     return None
 
 
