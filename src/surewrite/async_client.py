@@ -206,6 +206,11 @@ class AsyncActions:
         self._table = table
         self._draft = draft
 
+    @property
+    def draft(self) -> TransactionDraft:
+        """The actions as they were collected. For recipes, which add their own."""
+        return self._draft
+
     def create(self, entity: E) -> Marker[E]:
         """Store a new item where none is."""
         return self._draft.create(self._table.scope_of(type(entity)), entity)

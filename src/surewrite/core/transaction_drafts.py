@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from surewrite.core import limits
 from surewrite.core.answers import Reason
@@ -18,7 +18,7 @@ from surewrite.core.outcomes import Marker
 from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
-from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 
@@ -92,6 +92,14 @@ class TransactionDraft:
     def create(self, scope: Scope, entity: Any) -> Marker[Any]:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
 
+    def create_completed(self, scope: Scope, entity: Any, complete: Callable[[Any, Occasion], Any]) -> Marker[Any]:
+        """A create of what ``complete`` makes of the entity and the time of the commit. For a named transaction, whose bytes hold no time, of the entity itself."""
+
+        def plan(occasion: Occasion, options: Options) -> Plan:
+            return plan_create(scope, entity if self.name is not None else complete(entity, occasion), occasion, options)
+
+        return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), plan)
+
     def put(self, scope: Scope, entity: Any, options: Options) -> Marker[Any]:
         return self._add(scope, "put", entity, scope.schema.key_of_entity(entity), options, lambda o, p: plan_put(scope, entity, o, p))
 
@@ -126,6 +134,22 @@ class TransactionDraft:
         marker: Marker[Any] = Marker(f"{verb} {scope.entity} (action {len(self.intents) + 1})")
         self.intents.append(Intent(marker, scope, verb, key, subject, options, plan))
         return marker
+
+
+class DraftedTransaction(Protocol):
+    """A transaction of either client, as a recipe sees it."""
+
+    @property
+    def draft(self) -> TransactionDraft: ...
+
+
+TX_co = TypeVar("TX_co", bound=DraftedTransaction, covariant=True)
+
+
+class TransactingTable(ScopedTable, Protocol[TX_co]):
+    """What a recipe needs of its table that lets the user collect actions: the transactions of the table's own client."""
+
+    def transaction(self, *, token: str | None = None) -> TX_co: ...
 
 
 def _key(scope: Scope, target: Any) -> Item:
