@@ -20,7 +20,7 @@ from surewrite.core.paths import OrderedPath, Path
 from surewrite.core.reads import get_item
 from surewrite.core.scopes import Options, Scope, ScopedTable
 from surewrite.core.values import AttributeValue, Item, compare, equal, type_of
-from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled, UndecodableItem
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled, UndecodableItem
 
 E = TypeVar("E", bound=EntityBase)
 
@@ -173,7 +173,7 @@ class _Judge(Generic[E]):
             if isinstance(outcome, Refused) and outcome.reason is RefusalReason.WRONG_ENTITY_TYPE:
                 raise outcome.error()
             entity: E | None = outcome.item
-            item = (yield from get_item(self._scope, key, consistent=True))[0] if entity is None else self._scope.schema.to_item(entity)
+            item = (yield from self._stored(key, outcome)) if entity is None else self._scope.schema.to_item(entity)
             found = None if item is None else judge(item)
             if found is EventOutcome.TIE:
                 judged = yield from self._settle_tie(entity, propose)
@@ -184,6 +184,15 @@ class _Judge(Generic[E]):
             elif isinstance(outcome, OutcomeUnknown):
                 raise outcome
         raise Throttled(f"{self._scope.entity}: the item changed in each of {ROUNDS_MAX} tries to judge the event; it was not applied", key=key)
+
+    def _stored(self, key: Key[E], outcome: Refused[Any] | OutcomeUnknown) -> Steps[Item | None]:
+        """The item as it is stored, expired or not. Where it cannot be read a doubt stays what is told."""
+        try:
+            return (yield from get_item(self._scope, key, consistent=True))[0]
+        except SurewriteError as error:
+            if isinstance(outcome, OutcomeUnknown):
+                raise outcome from error
+            raise
 
     def _settle_tie(self, stored: E | None, propose: Callable[[E], E]) -> Steps[Judged[E] | None]:
         """The outcome by the rule; ``None`` if the item changed while the function's choice was written."""
