@@ -19,7 +19,7 @@ from surewrite.core.outcomes import RefusalReason
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.writes import create, update
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
 
 FLUSH_SECONDS: Final = 1.0
 FORGET_SECONDS_MIN: Final = 3_600.0
@@ -31,19 +31,24 @@ TURNS_MAX: Final = 1_000_000
 
 
 class BufferedCounterRow(Entity, discriminator="SUREWRITE_BUFFERED_COUNTER", partition_key="COUNTER#{name}", sort_key="BUFFERED"):
-    """A count, and the number of each writer's last flush. Never to be deleted or given a time to live."""
+    """A count, and the number of each writer's last flush. Never to be deleted or given a time to live.
+
+    ``forgotten``: writers whose last flush has this number or a lower one may be missing from the row.
+    """
 
     name: Attribute[str]
     count: Attribute[int] = attribute(default=0)
     writers: Attribute[dict[str, int]] = attribute(default_factory=dict)
+    forgotten: Attribute[int] = attribute(default=0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Flush:
-    """An amount on its way. It keeps its number, and nothing is added to it, until it is known to be counted."""
+    """An amount on its way. It keeps its number, and nothing is added to it, until it is known to be counted. ``sent`` is whether it may be under way."""
 
     sequence: int
     amount: int
+    sent: bool = False
 
 
 class _Writer:
@@ -118,7 +123,8 @@ class BufferedCounter:
     def forget_writers(self, *, idle_seconds: float) -> Operation[int]:
         """Drop writers that have not flushed for so long from the row, at most 50 a call; gives how many. One read and one write unit a KB.
 
-        No writer may have a flush outstanding for longer, in memory or on its way: that one would count twice. An hour is the least.
+        A writer that comes back later goes on. Where it has a flush in doubt from before, that flush ends unknown and is counted
+        at most once. An hour is the least.
         """
         if not idle_seconds >= FORGET_SECONDS_MIN:
             raise InvalidRequest(f"a writer is forgotten after {FORGET_SECONDS_MIN:g} seconds at least, not {idle_seconds!r}")
@@ -175,19 +181,35 @@ class BufferedCounter:
 
     def _send(self, writer: _Writer, name: str, flush: _Flush) -> Steps[int]:
         row = BufferedCounterRow
+        sent_before, flush.sent = flush.sent, True
         changes = (row.count.add(flush.amount), row.writers[name].set(flush.sequence))
-        options = Options(row.writers[name].not_exists_or_lt(flush.sequence))
+        options = Options(row.writers[name].not_exists_or_lt(flush.sequence) & (row.forgotten < flush.sequence))
         try:
             outcome = yield from update(self._scope, self._key, changes, options)
         except OutcomeUnknown as error:
-            if not _is_counted(error.item, name, flush):
-                raise
-        else:
-            if not outcome and not _is_counted(outcome.item, name, flush):
-                raise outcome.error()
-        # Only this writer uses its name, so its number in the row says that this flush is counted, by whichever attempt.
+            if _is_counted(error.item, name, flush):
+                return _done(writer, flush)
+            if _is_forgotten(error.item, flush):
+                writer.outstanding = None
+            raise
+        if outcome or _is_counted(outcome.item, name, flush):
+            return _done(writer, flush)
+        if _is_forgotten(outcome.item, flush):
+            self._give_up(writer, flush, outcome.item, sent_before=sent_before)
+        raise outcome.error()
+
+    def _give_up(self, writer: _Writer, flush: _Flush, row: BufferedCounterRow | None, *, sent_before: bool) -> None:
+        """The writer was forgotten, so its number proves nothing any more. What was never under way is counted with the next flush."""
+        assert row is not None
         writer.outstanding = None
-        return flush.amount
+        writer.sequence = row.forgotten
+        if sent_before:
+            raise OutcomeUnknown(
+                f"the counter {self._name!r}: a flush of {flush.amount} was in doubt for so long that its writer was forgotten",
+                key=self._key,
+            )
+        writer.pending.append(flush.amount)
+        raise Throttled(f"the counter {self._name!r}: the clock of this process is far behind; nothing was flushed, flush again", key=self._key)
 
     def _make_row(self) -> Steps[None]:
         """An empty row where there is none. A late attempt finds the row there."""
@@ -240,15 +262,27 @@ class BufferedCounter:
         moment = yield from now()
         oldest = (moment.server - idle_seconds) * 1000.0
         idle = {} if row is None else {name: number for name, number in row.writers.items() if number < oldest}
-        forgotten = list(idle.items())[:FORGOTTEN_AT_ONCE]
-        if not forgotten:
+        forgotten = sorted(idle, key=idle.__getitem__)[:FORGOTTEN_AT_ONCE]
+        if row is None or not forgotten:
             return 0
+        mark = max(row.forgotten, idle[forgotten[-1]])
         # Each only as it was read: one that flushed since has a new number, and then nobody is forgotten in this call.
-        condition = BufferedCounterRow.writers[forgotten[0][0]] == forgotten[0][1]
-        for name, number in forgotten[1:]:
-            condition &= BufferedCounterRow.writers[name] == number
-        outcome = yield from update(self._scope, self._key, [BufferedCounterRow.writers[name].remove() for name, _ in forgotten], Options(condition))
+        condition = BufferedCounterRow.forgotten <= mark
+        for name in forgotten:
+            condition &= BufferedCounterRow.writers[name] == idle[name]
+        changes = [BufferedCounterRow.forgotten.set(mark), *(BufferedCounterRow.writers[name].remove() for name in forgotten)]
+        outcome = yield from update(self._scope, self._key, changes, Options(condition))
         return len(forgotten) if outcome else 0
+
+
+def _done(writer: _Writer, flush: _Flush) -> int:
+    """Only this writer uses its name, so its number in the row says that this flush is counted, by whichever attempt."""
+    writer.outstanding = None
+    return flush.amount
+
+
+def _is_forgotten(row: object, flush: _Flush) -> bool:
+    return isinstance(row, BufferedCounterRow) and row.forgotten >= flush.sequence
 
 
 def _is_counted(row: object, name: str, flush: _Flush) -> bool:

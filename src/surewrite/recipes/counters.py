@@ -30,7 +30,7 @@ from surewrite.core.scopes import Options, Scope, ScopedTable
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, create, update, upsert
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict
 
 HORIZON_SECONDS: Final = 900.0
 HORIZON_SECONDS_MIN: Final = 600.0
@@ -42,6 +42,9 @@ TRIMMED_AT_ONCE: Final = 20
 ROUNDS_MAX: Final = 3
 """How often an addition in doubt is settled by reading before its doubt is told to the caller."""
 
+TURNS_MAX: Final = 8
+"""An exact addition makes the row where there is none, or meets another that trimmed it: a few turns."""
+
 
 class CounterRow(Entity, discriminator="SUREWRITE_COUNTER", partition_key="COUNTER#{name}", sort_key="COUNTER"):
     """A plain count."""
@@ -51,12 +54,16 @@ class CounterRow(Entity, discriminator="SUREWRITE_COUNTER", partition_key="COUNT
 
 
 class ExactCounterRow(Entity, discriminator="SUREWRITE_EXACT_COUNTER", partition_key="COUNTER#{name}", sort_key="EXACT"):
-    """A count, and of each operation of one horizon the count after it and when it was begun, in seconds since 1970."""
+    """A count, and of each operation of one horizon the count after it and when it was begun, in seconds since 1970.
+
+    ``trimmed``: operations that were begun up to then may be missing from the row though they count.
+    """
 
     name: Attribute[str]
     count: Attribute[int] = attribute(default=0)
     counts: Attribute[dict[str, int]] = attribute(default_factory=dict)
     times: Attribute[dict[str, int]] = attribute(default_factory=dict)
+    trimmed: Attribute[int] = attribute(default=0)
 
 
 class CounterWindow(Entity, discriminator="SUREWRITE_COUNTER_WINDOW", partition_key="COUNTER#{name}", sort_key="WINDOW#{begins}"):
@@ -181,60 +188,76 @@ class ExactCounter:
         return Operation(lambda: _count(self._scope, self._key))
 
     def _add(self, amount: int, name: str | None) -> Steps[Counted]:
-        moment = yield from now()
         operation = (yield from new_id()) if name is None else name
-        seconds = floor(moment.server)
-        doubt: OutcomeUnknown | None = None
-        for _ in range(ROUNDS_MAX):
+        begun: int | None = None
+        doubts: list[OutcomeUnknown] = []
+        for _ in range(TURNS_MAX):
+            if begun is None or not doubts:
+                moment = yield from now()
+                begun = floor(moment.server)
             try:
-                counted = yield from self._try(amount, operation, seconds)
-                if counted is None:
-                    counted = yield from self._try_first(amount, operation, seconds)
+                counted = yield from self._try(amount, operation, begun)
             except OutcomeUnknown as error:
-                doubt = error
-                counted = yield from self._settled(operation, error)
+                doubts.append(error)
+                counted = yield from self._settled(operation, begun, error)
+                if counted is None and len(doubts) == ROUNDS_MAX:
+                    raise
             if counted is not None:
-                return counted if doubt is None else Counted(counted.value)
-        if doubt is None:
-            raise InvalidRequest(f"the row of the counter {self._name!r} came and went: it is never to be deleted")
-        raise doubt
+                return Counted(counted.value) if doubts else counted
+        if doubts:
+            raise doubts[-1]
+        raise TransactionConflict(f"the counter {self._name!r}: others trimmed the row in each of {TURNS_MAX} turns; nothing was added", key=self._key)
 
-    def _try(self, amount: int, operation: str, seconds: int) -> Steps[Counted | None]:
-        """Add to the row, on condition that it does not hold the operation. ``None`` where there is no row yet."""
+    def _try(self, amount: int, operation: str, begun: int) -> Steps[Counted | None]:
+        """Add to the row, on condition that it does not hold the operation. ``None`` where the row changed so that another try is needed."""
         row = ExactCounterRow
         after = row.count + amount
-        changes: list[Change[ExactCounterRow]] = [row.count.set(after), row.counts[operation].set(after), row.times[operation].set(seconds)]
-        for old in self._trimmed(seconds, operation):
-            changes += (row.counts[old].remove(), row.times[old].remove())
-        outcome = yield from update(self._scope, self._key, changes, Options(row.counts[operation].not_exists()))
+        changes: list[Change[ExactCounterRow]] = [row.count.set(after), row.counts[operation].set(after), row.times[operation].set(begun)]
+        condition = row.counts[operation].not_exists() & (row.trimmed < begun)
+        old = self._to_trim(begun, operation)
+        if old:
+            # The mark never moves back, so that an operation begun before it is refused even where a process stood still for a day.
+            mark = self._times[old[-1]]
+            condition &= row.trimmed <= mark
+            changes.append(row.trimmed.set(mark))
+            changes += (change for name in old for change in (row.counts[name].remove(), row.times[name].remove()))
+        outcome = yield from update(self._scope, self._key, changes, Options(condition))
         if not outcome and outcome.reason is RefusalReason.ITEM_NOT_FOUND:
-            return None
-        if not outcome and (outcome.item is None or operation not in outcome.item.counts):
+            return (yield from self._try_first(amount, operation, begun))
+        found = outcome.item
+        if found is None:
+            assert not outcome
             raise outcome.error()
-        assert outcome.item is not None
-        self._times = outcome.item.times
-        return Counted(outcome.item.counts[operation], before=not outcome)
+        self._times = found.times
+        return Counted(found.counts[operation], before=not outcome) if operation in found.counts else None
 
-    def _try_first(self, amount: int, operation: str, seconds: int) -> Steps[Counted | None]:
+    def _try_first(self, amount: int, operation: str, begun: int) -> Steps[Counted | None]:
         """Make the row with the operation in it. ``None`` where another writer was first."""
-        first = ExactCounterRow(name=self._name, count=amount, counts={operation: amount}, times={operation: seconds})
+        first = ExactCounterRow(name=self._name, count=amount, counts={operation: amount}, times={operation: begun})
         outcome = yield from create(self._scope, first)
         if not outcome and outcome.reason is not RefusalReason.ALREADY_EXISTS:
             raise outcome.error()
         return Counted(amount) if outcome else None
 
-    def _settled(self, operation: str, error: OutcomeUnknown) -> Steps[Counted | None]:
-        """Whether the row holds the operation. If not, it may be sent again: whichever attempt comes late is refused by the id."""
+    def _settled(self, operation: str, begun: int, error: OutcomeUnknown) -> Steps[Counted | None]:
+        """Whether the row holds the operation. If not, it may be sent again: whichever attempt comes late is refused by the id.
+
+        Raises the doubt where the id may have been trimmed since, because this process stood still for so long.
+        """
         try:
             row: ExactCounterRow | None = yield from get_or_none(self._scope, self._key, consistent=True)
         except SurewriteError:
             raise error from None
-        return Counted(row.counts[operation]) if row is not None and operation in row.counts else None
+        if row is not None and operation in row.counts:
+            return Counted(row.counts[operation])
+        if row is not None and row.trimmed >= begun:
+            raise error
+        return None
 
-    def _trimmed(self, seconds: int, operation: str) -> list[str]:
-        """Ids that were in the row when it was last seen, and that no late or repeated request can bring any more."""
-        old = (name for name, begun in self._times.items() if begun < seconds - self._horizon_seconds and name != operation)
-        return [name for name, _ in zip(old, range(TRIMMED_AT_ONCE), strict=False)]
+    def _to_trim(self, begun: int, operation: str) -> list[str]:
+        """Ids that were in the row when it was last seen, and whose horizon has passed, the oldest first."""
+        names = [name for name, time in self._times.items() if time < begun - self._horizon_seconds and name != operation]
+        return sorted(names, key=self._times.__getitem__)[:TRIMMED_AT_ONCE]
 
 
 # ---------------------------------------------------------------------------------------------------------------- windowed

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 from surewrite.testing.scenario import Scenario
-from surewrite.testing.scenarios import accounts, claims, expiry, foreign, items, matrix, transfers
+from surewrite.testing.scenarios import accounts, claims, counters, expiry, foreign, items, leases, matrix, sequences, transfers
 
 SCENARIOS: tuple[Scenario, ...] = (
     *accounts.SCENARIOS,
@@ -16,6 +16,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     *expiry.SCENARIOS,
     *foreign.SCENARIOS,
     *matrix.SCENARIOS,
+    *leases.SCENARIOS,
+    *sequences.SCENARIOS,
+    *counters.SCENARIOS,
 )
 
 
