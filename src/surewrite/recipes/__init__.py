@@ -10,24 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from surewrite.recipes.append import Append as Append
-    from surewrite.recipes.append import AppendOutcome as AppendOutcome
     from surewrite.recipes.append import Appended as Appended
+    from surewrite.recipes.append import AppendOutcome as AppendOutcome
     from surewrite.recipes.buffered_counters import BufferedCounter as BufferedCounter
+    from surewrite.recipes.consumers import Consumed as Consumed
+    from surewrite.recipes.consumers import Consumer as Consumer
     from surewrite.recipes.counters import AtMostOnceCounter as AtMostOnceCounter
     from surewrite.recipes.counters import ExactCounter as ExactCounter
     from surewrite.recipes.counters import TransactionalCounter as TransactionalCounter
     from surewrite.recipes.counters import WindowedCounter as WindowedCounter
+    from surewrite.recipes.guards import FailedGuard as FailedGuard
+    from surewrite.recipes.guards import Guards as Guards
+    from surewrite.recipes.guards import Kept as Kept
+    from surewrite.recipes.guards import Stopped as Stopped
+    from surewrite.recipes.idempotency import EffectRefused as EffectRefused
     from surewrite.recipes.idempotency import Idempotency as Idempotency
-    from surewrite.recipes.idempotency import NotDone as NotDone
-    from surewrite.recipes.idempotency_leases import Claim as Claim
+    from surewrite.recipes.idempotency_leases import EffectClaim as EffectClaim
+    from surewrite.recipes.idempotency_leases import EffectNotKnown as EffectNotKnown
+    from surewrite.recipes.idempotency_leases import EffectRunning as EffectRunning
+    from surewrite.recipes.idempotency_leases import EffectStillRunning as EffectStillRunning
     from surewrite.recipes.idempotency_leases import EffectUnknown as EffectUnknown
-    from surewrite.recipes.idempotency_leases import LeaseLost as LeaseLost
     from surewrite.recipes.idempotency_leases import LeasedEffects as LeasedEffects
-    from surewrite.recipes.idempotency_leases import NotKnown as NotKnown
-    from surewrite.recipes.idempotency_leases import Running as Running
-    from surewrite.recipes.idempotency_leases import StillRunning as StillRunning
+    from surewrite.recipes.idempotency_leases import LeaseLost as LeaseLost
     from surewrite.recipes.idempotency_records import AnswerNotKept as AnswerNotKept
-    from surewrite.recipes.idempotency_records import Done as Done
+    from surewrite.recipes.idempotency_records import EffectDone as EffectDone
     from surewrite.recipes.idempotency_records import IdempotencyKeyReused as IdempotencyKeyReused
     from surewrite.recipes.leases import Lease as Lease
     from surewrite.recipes.leases import LeaseState as LeaseState
@@ -39,14 +45,24 @@ if TYPE_CHECKING:
     from surewrite.recipes.ordered import OrderedState as OrderedState
     from surewrite.recipes.ordered import TieRule as TieRule
     from surewrite.recipes.ordered import Tombstones as Tombstones
+    from surewrite.recipes.outbox import Backlog as Backlog
+    from surewrite.recipes.outbox import Outbox as Outbox
+    from surewrite.recipes.outbox import OutboxRow as OutboxRow
+    from surewrite.recipes.outbox import PoisonRow as PoisonRow
     from surewrite.recipes.queue_batches import handle_queue_batch as handle_queue_batch
     from surewrite.recipes.queue_batches import queue_batch as queue_batch
+    from surewrite.recipes.relays import Delivery as Delivery
+    from surewrite.recipes.relays import Relay as Relay
+    from surewrite.recipes.relays import RelayProgress as RelayProgress
     from surewrite.recipes.sequences import Gapless as Gapless
     from surewrite.recipes.sequences import HiLo as HiLo
     from surewrite.recipes.sharded_counters import ShardedCounter as ShardedCounter
     from surewrite.recipes.small_lists import ListOutcome as ListOutcome
     from surewrite.recipes.small_lists import ListPart as ListPart
     from surewrite.recipes.small_lists import SmallList as SmallList
+    from surewrite.recipes.soft_deletes import Deletion as Deletion
+    from surewrite.recipes.soft_deletes import DeletionOutcome as DeletionOutcome
+    from surewrite.recipes.soft_deletes import SoftDeletes as SoftDeletes
 
 _MODULES = {
     "AnswerNotKept": "idempotency_records",
@@ -54,33 +70,49 @@ _MODULES = {
     "AppendOutcome": "append",
     "Appended": "append",
     "AtMostOnceCounter": "counters",
+    "Backlog": "outbox",
     "BufferedCounter": "buffered_counters",
-    "Claim": "idempotency_leases",
-    "Done": "idempotency_records",
+    "Consumed": "consumers",
+    "Consumer": "consumers",
+    "Deletion": "soft_deletes",
+    "DeletionOutcome": "soft_deletes",
+    "Delivery": "relays",
+    "EffectClaim": "idempotency_leases",
+    "EffectDone": "idempotency_records",
+    "EffectNotKnown": "idempotency_leases",
+    "EffectRefused": "idempotency",
+    "EffectRunning": "idempotency_leases",
+    "EffectStillRunning": "idempotency_leases",
     "EffectUnknown": "idempotency_leases",
     "EventOutcome": "ordered",
     "ExactCounter": "counters",
+    "FailedGuard": "guards",
     "Gapless": "sequences",
+    "Guards": "guards",
     "HiLo": "sequences",
     "Idempotency": "idempotency",
     "IdempotencyKeyReused": "idempotency_records",
     "Judged": "ordered",
+    "Kept": "guards",
     "Lease": "leases",
     "LeaseLost": "idempotency_leases",
     "LeaseState": "leases",
     "LeasedEffects": "idempotency_leases",
     "ListOutcome": "small_lists",
     "ListPart": "small_lists",
-    "NotDone": "idempotency",
-    "NotKnown": "idempotency_leases",
     "Ordered": "ordered",
     "OrderedEvent": "ordered",
     "OrderedGroup": "ordered",
     "OrderedState": "ordered",
-    "Running": "idempotency_leases",
+    "Outbox": "outbox",
+    "OutboxRow": "outbox",
+    "PoisonRow": "outbox",
+    "Relay": "relays",
+    "RelayProgress": "relays",
     "ShardedCounter": "sharded_counters",
     "SmallList": "small_lists",
-    "StillRunning": "idempotency_leases",
+    "SoftDeletes": "soft_deletes",
+    "Stopped": "guards",
     "TieRule": "ordered",
     "Tombstones": "ordered",
     "TransactionalCounter": "counters",
