@@ -11,8 +11,8 @@ from tests.schedules.world import TABLE, World
 
 import surewrite as sw
 from surewrite import Attribute, Entity
-from surewrite.recipes.idempotency import Idempotency, NotDone
-from surewrite.recipes.idempotency_records import AnswerNotKept, Done, IdempotencyKeyReused, IdempotencyRecord
+from surewrite.recipes.idempotency import Idempotency, EffectRefused
+from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Conflict, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
 
 COMMITS = Where(operations=("TransactWriteItems",), mentions="IDEMPOTENCY#charge#r1")
@@ -202,7 +202,7 @@ def test_an_interrupted_call_is_finished_by_the_next_one(world: World) -> None:
 def test_a_refused_effect_is_judged_again_by_the_next_call(world: World) -> None:
     keys, charge = charging(world), Charging(amount=11)
     first = run(world, keys.once("r1", charge))
-    assert isinstance(first, NotDone)
+    assert isinstance(first, EffectRefused)
     assert first.refused.refusal_of(charge.marker).existing.coins == 10
     world.other.of(Purse).put(Purse(id="p", coins=20))
     assert run(world, keys.once("r1", charge))
@@ -351,7 +351,7 @@ def test_the_cancellation_of_no_known_cause_is_judged_again(world: World) -> Non
         Step(LoseRequest(), COMMITS, times=2),
         Step(Deliver(), Where(operations=("TransactWriteItems",))),
     )
-    assert isinstance(run(world, keys.once("r1", charge)), Done)
+    assert isinstance(run(world, keys.once("r1", charge)), EffectDone)
     assert coins(world) == 7
 
 

@@ -10,8 +10,8 @@ import pytest
 from tests.schedules.world import TABLE, World
 
 import surewrite as sw
-from surewrite.recipes.idempotency_leases import Claim, EffectUnknown, LeasedEffects, LeaseLost, NotKnown, Running, StillRunning
-from surewrite.recipes.idempotency_records import AnswerNotKept, Done, IdempotencyKeyReused, IdempotencyRecord
+from surewrite.recipes.idempotency_leases import EffectClaim, EffectUnknown, LeasedEffects, LeaseLost, EffectNotKnown, EffectRunning, EffectStillRunning
+from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
 
 WRITES = Where(operations=("PutItem", "UpdateItem", "TransactWriteItems"))
@@ -24,7 +24,7 @@ class Mails:
     def __init__(self) -> None:
         self.sent: list[int] = []
 
-    def __call__(self, claim: Claim) -> str:
+    def __call__(self, claim: EffectClaim) -> str:
         self.sent.append(claim.attempt)
         return f"mail {len(self.sent)}"
 
@@ -59,7 +59,7 @@ async def test_calls_side_by_side_run_the_effect_once(db, shop, together) -> Non
     found = await together(*[lambda: db.run(effects.run("r1", mails))] * 4)
     assert mails.sent == [1]
     for outcome in found:
-        assert isinstance(outcome, (Done, Running))
+        assert isinstance(outcome, (EffectDone, EffectRunning))
 
 
 async def test_a_payload_of_another_call_is_refused_whatever_the_state_of_the_record_is(db, shop) -> None:
@@ -78,10 +78,10 @@ async def test_a_payload_of_another_call_is_refused_whatever_the_state_of_the_re
 # ----------------------------------------------------------------------------------------------------- the two policies
 
 
-def lost_call(world: World, effects: LeasedEffects, mails: Callable[[Claim], Any]) -> None:
+def lost_call(world: World, effects: LeasedEffects, mails: Callable[[EffectClaim], Any]) -> None:
     """A call that dies after its effect, before it is recorded."""
 
-    def runs_and_dies(claim: Claim) -> None:
+    def runs_and_dies(claim: EffectClaim) -> None:
         mails(claim)
         world.interrupt()
 
@@ -94,7 +94,7 @@ def test_retake_runs_the_effect_of_a_lost_call_again_when_its_lease_has_ended(wo
     lost_call(world, effects, mails)
     world.time.advance(59.0)
     waiting = run(world, effects.run("r1", mails))
-    assert isinstance(waiting, Running)
+    assert isinstance(waiting, EffectRunning)
     assert 0.0 < waiting.seconds_left <= 1.0
     world.time.advance(2.0)
     assert run(world, effects.run("r1", mails)).answer == "mail 2"
@@ -106,7 +106,7 @@ def test_refuse_never_runs_it_again_and_tells_that_the_outcome_is_not_known(worl
     lost_call(world, effects, mails)
     world.time.advance(3600.0)
     for _ in range(2):
-        assert isinstance(run(world, effects.run("r1", mails)), NotKnown)
+        assert isinstance(run(world, effects.run("r1", mails)), EffectNotKnown)
     assert mails.sent == [1]
 
 
@@ -135,7 +135,7 @@ def test_a_slow_first_owner_and_the_second_both_run_it_under_retake_and_the_firs
     effects, mails = sending(world, "retake", lease_seconds=10.0), Mails()
     second = elsewhere(world, "retake")
 
-    def slow(claim: Claim) -> str:
+    def slow(claim: EffectClaim) -> str:
         world.time.advance(11.0)
         world.other_db.run(second.run("r1", mails))
         return mails(claim)
@@ -151,7 +151,7 @@ def test_an_owner_whose_lease_ended_but_whom_nobody_replaced_completes(world: Wo
     effects = sending(world, "refuse", lease_seconds=10.0)
     claim = run(world, effects.claim("r1"))
     world.time.advance(100.0)
-    assert isinstance(run(world, effects.claim("r1")), NotKnown)
+    assert isinstance(run(world, effects.claim("r1")), EffectNotKnown)
     assert run(world, effects.complete(claim, "sent")).answer == "sent"
     assert run(world, effects.claim("r1")).answer == "sent"
 
@@ -162,7 +162,7 @@ def test_a_renewed_lease_lasts_from_the_renewal_on(world: World) -> None:
     for _ in range(5):
         world.time.advance(9.0)
         assert run(world, effects.renew(claim)) is True
-    assert isinstance(run(world, effects.claim("r1")), Running)
+    assert isinstance(run(world, effects.claim("r1")), EffectRunning)
     world.time.advance(11.0)
     other = run(world, effects.claim("r1"))
     assert (other.attempt, other.owner != claim.owner) == (2, True)
@@ -174,7 +174,7 @@ def test_a_lease_is_judged_by_the_services_clock_however_wrong_that_of_the_proce
     world = make_world(ahead_seconds=3600.0)
     mine = elsewhere(world, "retake", lease_seconds=60.0)
     world.other_db.run(mine.claim("r1"))
-    assert isinstance(run(world, sending(world, "retake").claim("r1")), Running)
+    assert isinstance(run(world, sending(world, "retake").claim("r1")), EffectRunning)
 
 
 def test_a_call_waits_for_the_running_one_within_its_bound(world: World) -> None:
@@ -192,7 +192,7 @@ def test_a_claim_is_released_by_its_state_so_that_a_late_claim_finds_it_and_is_r
     """C2: claim attempt 1 hangs, attempt 2 claims, the handler raises, the claim is given back; then attempt 1 arrives."""
     effects = sending(world, "refuse", not_done=(ValueError,))
 
-    def fails(_claim: Claim) -> None:
+    def fails(_claim: EffectClaim) -> None:
         raise ValueError("refused by the mail service")
 
     world.follow(Step(ApplyLate(), WRITES, nth=1))
@@ -228,14 +228,14 @@ def test_a_claim_whose_answers_are_all_lost_is_recognised_by_its_owner_id(world:
 
 
 def test_an_error_of_the_function_leaves_the_effect_in_doubt_under_refuse_and_free_under_retake(world: World) -> None:
-    def fails(_claim: Claim) -> None:
+    def fails(_claim: EffectClaim) -> None:
         raise OSError("the connection broke")
 
     for after_lost, key in (("refuse", "r1"), ("retake", "r2")):
         with pytest.raises(OSError, match="broke"):
             run(world, sending(world, after_lost).run(key, fails))
-    assert isinstance(run(world, sending(world, "refuse").claim("r1")), NotKnown)
-    assert isinstance(run(world, sending(world, "retake").claim("r2")), Claim)
+    assert isinstance(run(world, sending(world, "refuse").claim("r1")), EffectNotKnown)
+    assert isinstance(run(world, sending(world, "retake").claim("r2")), EffectClaim)
 
 
 def test_only_the_owner_ends_a_claim(world: World) -> None:
@@ -267,7 +267,7 @@ def test_an_answer_too_large_for_an_item_never_undoes_done(world: World, large: 
     first = run(world, effects.run("r1", lambda _claim: "x" * 500_000))
     assert (len(first.answer), first.kept) == (500_000, kept)
     second = run(world, effects.claim("r1"))
-    assert isinstance(second, Done)
+    assert isinstance(second, EffectDone)
     assert second.repeated
     if kept:
         assert second.answer == first.answer
@@ -321,7 +321,7 @@ def test_a_handler_runs_once_per_event_and_its_lease_is_the_time_that_it_has_lef
     with pytest.raises(BaseException):  # noqa: B017, PT011 - Control-C or a cancellation
         call(world, handle, {"id": "e1"}, Context(30.0))
     world.time.advance(30.5)
-    with pytest.raises(StillRunning) as raised:
+    with pytest.raises(EffectStillRunning) as raised:
         call(world, handle, {"id": "e1"}, Context(30.0))
     assert 0.0 < raised.value.seconds_left <= 0.5
     world.time.advance(0.6)

@@ -24,7 +24,7 @@ from surewrite.recipes.idempotency_records import (
     HORIZON_SECONDS,
     NO_PAYLOAD,
     AnswerPart,
-    Done,
+    EffectDone,
     IdempotencyRecord,
     LargeAnswers,
     Records,
@@ -47,7 +47,7 @@ PAUSE_SECONDS_MAX: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class NotDone:
+class EffectRefused:
     """The effect was refused by its own conditions; nothing was written, and a later call is judged again. False.
 
     ``refused.refusal_of(marker)`` tells which action it was.
@@ -92,12 +92,12 @@ class Idempotency(Generic[TX]):
         *,
         payload: object = NO_PAYLOAD,
         answer_refusal: Callable[[Canceled], Any] | None = None,
-    ) -> Operation[Done[Any] | NotDone]:
+    ) -> Operation[EffectDone[Any] | EffectRefused]:
         """Do the effect, unless a call with this key did it.
 
         ``effect`` gets a transaction, adds its actions and returns the answer, which is stored with them; it is committed
         afterwards. It may be called more than once and must do nothing else. An effect that is refused by its own conditions
-        gives ``NotDone`` and is judged again by the next call; with ``answer_refusal``, a function of the cancellation, its
+        gives ``EffectRefused`` and is judged again by the next call; with ``answer_refusal``, a function of the cancellation, its
         result is recorded as the answer of the key. ``payload`` are the values that must be the same in a call that
         repeats the key: others raise ``IdempotencyKeyReused``. Where it is not known whether the effect took place the record
         is read, and the effect is tried again under it. Raises ``TransactionConflict`` where another call of the key
@@ -133,9 +133,9 @@ class Idempotency(Generic[TX]):
         return over
 
 
-def _answer_of(once: Operation[Done[Any] | NotDone]) -> Steps[Any]:
+def _answer_of(once: Operation[EffectDone[Any] | EffectRefused]) -> Steps[Any]:
     found = yield from once.steps()
-    if isinstance(found, NotDone):
+    if isinstance(found, EffectRefused):
         raise found.refused.error()
     return found.answer
 
@@ -162,7 +162,7 @@ class _Call(Generic[TX]):
         self._wait_seconds = wait_seconds
         self._owner = ""
 
-    def run(self) -> Steps[Done[Any] | NotDone]:
+    def run(self) -> Steps[EffectDone[Any] | EffectRefused]:
         self._owner = yield from new_id()
         began = yield from now()
         record = yield from self._records.read(self._key)
@@ -180,7 +180,7 @@ class _Call(Generic[TX]):
                 return done
         raise TransactionConflict(f"{self._records.operation}: the effect was not done: nothing settled it in {ROUNDS_MAX} rounds", key=self._key)
 
-    def _round(self) -> Steps[Done[Any] | NotDone | None]:
+    def _round(self) -> Steps[EffectDone[Any] | EffectRefused | None]:
         """One try; ``None`` where nothing is known of what refused it, so that it is judged again."""
         transaction = self._table.transaction()
         try:
@@ -201,7 +201,7 @@ class _Call(Generic[TX]):
             draft.put(self._records.parts, part, NO_OPTIONS)
         result = yield from commit(draft)
         if isinstance(result, Committed):
-            return Done(document_of(text), kept=record.answer is not None or bool(parts))
+            return EffectDone(document_of(text), kept=record.answer is not None or bool(parts))
         refusal = result.refusal_of(marker)
         if refusal is not None and refusal.item is not None:
             return (yield from self._conclude(refusal.item))
@@ -217,14 +217,14 @@ class _Call(Generic[TX]):
             operation=self._records.operation, key=self._key, owner=self._owner, state="done", fingerprint=self._fingerprint, ends=self._records.ends(moment)
         )
 
-    def _conclude(self, record: IdempotencyRecord) -> Steps[Done[Any]]:
+    def _conclude(self, record: IdempotencyRecord) -> Steps[EffectDone[Any]]:
         require_same_payload(record, self._fingerprint)
         return (yield from self._records.answered(record, mine=record.owner == self._owner))
 
-    def _refused(self, result: Canceled) -> Steps[Done[Any] | NotDone]:
+    def _refused(self, result: Canceled) -> Steps[EffectDone[Any] | EffectRefused]:
         """The effect's own refusal: told, or recorded as the answer of the key."""
         if self._answer_refusal is None:
-            return NotDone(result)
+            return EffectRefused(result)
         answer = yield from call_user(self._answer_refusal, result)
         text = document_text(answer, f"the answer to a refusal of {self._records.operation!r}")
         moment = yield from now()
@@ -233,12 +233,12 @@ class _Call(Generic[TX]):
             yield from writes.put(self._records.parts, part, NO_OPTIONS)
         outcome = yield from writes.create(self._records.scope, record)
         if isinstance(outcome, Applied):
-            return Done(document_of(text), refused=True, kept=record.answer is not None or bool(parts))
+            return EffectDone(document_of(text), refused=True, kept=record.answer is not None or bool(parts))
         if outcome.item is None:
             raise TransactionConflict(f"{self._records.operation}: the refusal was not recorded: the record of the key changed in between", key=self._key)
         return (yield from self._conclude(outcome.item))
 
-    def _look_after(self, error: Exception) -> Steps[Done[Any] | None]:
+    def _look_after(self, error: Exception) -> Steps[EffectDone[Any] | None]:
         try:
             record = yield from self._records.read(self._key)
         except SurewriteError:

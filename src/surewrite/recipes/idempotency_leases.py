@@ -26,7 +26,7 @@ from surewrite.recipes.idempotency_records import (
     HORIZON_SECONDS,
     NO_PAYLOAD,
     AnswerPart,
-    Done,
+    EffectDone,
     IdempotencyRecord,
     LargeAnswers,
     fingerprint_of,
@@ -64,7 +64,7 @@ class LeaseLost(SurewriteError):
         self.answer = answer
 
 
-class StillRunning(SurewriteError):
+class EffectStillRunning(SurewriteError):
     """Another call with this key is under way. Nothing was run; trying again later is safe. ``seconds_left`` is what its lease has left."""
 
     def __init__(self, message: str, *, key: Any = None, seconds_left: float = 0.0) -> None:
@@ -80,7 +80,7 @@ class EffectUnknown(OutcomeUnknown):
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class EffectRunning:
     """Another call holds the claim. False. ``seconds_left`` is what its lease has left, by the service's clock."""
 
     seconds_left: float
@@ -90,7 +90,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class NotKnown:
+class EffectNotKnown:
     """An earlier call began, and whether its effect took place is not known; under *refuse* it is not run again. False."""
 
     attempt: int
@@ -101,7 +101,7 @@ class NotKnown:
 
 
 @dataclass(slots=True)
-class Claim:
+class EffectClaim:
     """The right of one call to run the effect of a key. ``attempt`` rises with each claim of the key: hand it on as a fencing number."""
 
     key: str
@@ -127,7 +127,7 @@ class LeasedEffects:
     """Effects elsewhere by key: ``effects.run(key, function)`` runs a function that no call with this key ran before.
 
     ``after_lost`` must be chosen: ``"retake"`` runs the effect of a call whose lease ended without a word again, at least
-    once in all; ``"refuse"`` does not, at most once in all, and tells ``NotKnown``. ``lease_seconds`` is longer than the effect
+    once in all; ``"refuse"`` does not, at most once in all, and tells ``EffectNotKnown``. ``lease_seconds`` is longer than the effect
     takes, or is renewed while it runs. A function that raises gives its claim back under *retake*; under *refuse* only
     for the errors in ``not_done``, which say that the effect did not take place, and any other one leaves it in doubt.
     ``horizon_seconds`` is how long a key is remembered after its last change. Costs one read unit and two write units a call, each per
@@ -161,8 +161,8 @@ class LeasedEffects:
     # -------------------------------------------------------------------------------------------------------- whole calls
 
     def run(
-        self, key: RecipeKey, function: Callable[[Claim], Any], *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
-    ) -> Operation[Done[Any] | Running | NotKnown]:
+        self, key: RecipeKey, function: Callable[[EffectClaim], Any], *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
+    ) -> Operation[EffectDone[Any] | EffectRunning | EffectNotKnown]:
         """Run the function with its claim, and record its answer for later calls.
 
         Raises ``LeaseLost`` where the claim was lost before that, although the effect ran; ``OutcomeUnknown`` where the
@@ -175,7 +175,7 @@ class LeasedEffects:
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """``@effects.decorate(db, key=lambda order: order.id)`` over ``def send(order)``: a call gives the answer, of this or of an earlier run.
 
-        ``key`` and ``payload`` get the arguments of the call. Raises ``StillRunning`` and ``EffectUnknown`` where there is no
+        ``key`` and ``payload`` get the arguments of the call. Raises ``EffectStillRunning`` and ``EffectUnknown`` where there is no
         answer. With an asynchronous database the decorated function is awaited, and so is the function itself if it is ``async``.
         """
         return self._decorator(db, key, payload, lambda _arguments: None)
@@ -199,19 +199,21 @@ class LeasedEffects:
 
     # ---------------------------------------------------------------------------------------------------------- by hand
 
-    def claim(self, key: RecipeKey, *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None) -> Operation[Claim | Done[Any] | Running | NotKnown]:
+    def claim(
+        self, key: RecipeKey, *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
+    ) -> Operation[EffectClaim | EffectDone[Any] | EffectRunning | EffectNotKnown]:
         """Take the claim of a key, or tell why not. The effect is then run by the caller, who ends the claim by ``complete`` or ``release``."""
         return Operation(lambda: self._claim(self._text(key), fingerprint_of(payload), self._checked_lease(lease_seconds or self._lease_seconds)))
 
-    def renew(self, claim: Claim, *, lease_seconds: float | None = None) -> Operation[bool]:
+    def renew(self, claim: EffectClaim, *, lease_seconds: float | None = None) -> Operation[bool]:
         """Let the lease last its whole time from now on. False where the claim was lost: the effect may run elsewhere by then."""
         return Operation(lambda: self._renew(claim, self._checked_lease(lease_seconds or self._lease_seconds)))
 
-    def complete(self, claim: Claim, answer: Any = None) -> Operation[Done[Any]]:
+    def complete(self, claim: EffectClaim, answer: Any = None) -> Operation[EffectDone[Any]]:
         """Record that the effect was done, with its answer. Only by the owner of the claim: otherwise raises ``LeaseLost``."""
         return Operation(lambda: self._complete(claim, answer))
 
-    def release(self, claim: Claim) -> Operation[bool]:
+    def release(self, claim: EffectClaim) -> Operation[bool]:
         """Give the claim back: the effect did not take place, and another call may run it. The record stays, as free. False where the claim was lost."""
         return Operation(lambda: self._end(claim, "free"))
 
@@ -225,9 +227,11 @@ class LeasedEffects:
 
     # ---------------------------------------------------------------------------------------------------------- running
 
-    def _run(self, key: RecipeKey, function: Callable[[Claim], Any], payload: object, lease_seconds: float | None) -> Steps[Done[Any] | Running | NotKnown]:
+    def _run(
+        self, key: RecipeKey, function: Callable[[EffectClaim], Any], payload: object, lease_seconds: float | None
+    ) -> Steps[EffectDone[Any] | EffectRunning | EffectNotKnown]:
         claim = yield from self.claim(key, payload=payload, lease_seconds=lease_seconds).steps()
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, EffectClaim):
             return claim
         try:
             answer = yield from call_user(function, claim)
@@ -255,14 +259,14 @@ class LeasedEffects:
 
         return over
 
-    def _answer_of(self, key: str, run: Operation[Done[Any] | Running | NotKnown]) -> Steps[Any]:
+    def _answer_of(self, key: str, run: Operation[EffectDone[Any] | EffectRunning | EffectNotKnown]) -> Steps[Any]:
         found = yield from run.steps()
         match found:
-            case Done():
+            case EffectDone():
                 return found.answer
-            case Running(seconds_left=seconds):
-                raise StillRunning(f"{self._records.operation}: another call with this key is under way", key=key, seconds_left=seconds)
-            case NotKnown():
+            case EffectRunning(seconds_left=seconds):
+                raise EffectStillRunning(f"{self._records.operation}: another call with this key is under way", key=key, seconds_left=seconds)
+            case EffectNotKnown():
                 raise EffectUnknown(
                     f"{self._records.operation}: an earlier call with this key began, and whether its effect took place is not known; nothing was run now:"
                     " look, then say record_done(key, answer) or allow_again(key)",
@@ -281,7 +285,7 @@ class LeasedEffects:
 
     # ----------------------------------------------------------------------------------------------------------- taking
 
-    def _claim(self, key: str, wanted: str | None, lease_seconds: float) -> Steps[Claim | Done[Any] | Running | NotKnown]:
+    def _claim(self, key: str, wanted: str | None, lease_seconds: float) -> Steps[EffectClaim | EffectDone[Any] | EffectRunning | EffectNotKnown]:
         owner = yield from new_id()
         began = yield from now()
         # The read comes first: its answer tells the service's clock, by which leases are measured.
@@ -291,15 +295,15 @@ class LeasedEffects:
             if record is not None:
                 require_same_payload(record, wanted)
                 if record.owner == owner and record.state == "running":
-                    return Claim(key, record)
+                    return EffectClaim(key, record)
                 if record.state == "done":
                     return (yield from self._records.answered(record, mine=False))
                 left = (record.lease_until or 0.0) - moment.server
                 if record.state == "in doubt" or (record.state == "running" and left <= 0.0 and self._after_lost == "refuse"):
-                    return NotKnown(record.attempt, record.owner)
+                    return EffectNotKnown(record.attempt, record.owner)
                 if record.state == "running" and left > 0.0:
                     if not (yield from self._wait(number, began, moment)):
-                        return Running(left)
+                        return EffectRunning(left)
                     record = yield from self._records.read(key)
                     continue
             record = yield from self._take(key, record, owner, wanted, lease_seconds, moment)
@@ -329,7 +333,7 @@ class LeasedEffects:
 
     # ----------------------------------------------------------------------------------------------------------- ending
 
-    def _renew(self, claim: Claim, lease_seconds: float) -> Steps[bool]:
+    def _renew(self, claim: EffectClaim, lease_seconds: float) -> Steps[bool]:
         for _ in range(ROUNDS_MAX):
             moment = yield from now()
             until = moment.server + lease_seconds
@@ -341,7 +345,7 @@ class LeasedEffects:
                 return True
         raise self._unsettled("renewal", claim)
 
-    def _end(self, claim: Claim, state: Literal["free", "in doubt"]) -> Steps[bool]:
+    def _end(self, claim: EffectClaim, state: Literal["free", "in doubt"]) -> Steps[bool]:
         for _ in range(ROUNDS_MAX):
             moment = yield from now()
             found = yield from self._put(claim.record.replace(state=state, lease_until=None, ends=self._records.ends(moment)))
@@ -354,7 +358,7 @@ class LeasedEffects:
                 return False
         raise self._unsettled("end", claim)
 
-    def _complete(self, claim: Claim, answer: Any) -> Steps[Done[Any]]:
+    def _complete(self, claim: EffectClaim, answer: Any) -> Steps[EffectDone[Any]]:
         text, given = _kept_form(answer)
         for _ in range(ROUNDS_MAX):
             try:
@@ -369,7 +373,7 @@ class LeasedEffects:
                 error.add_note("surewrite: the effect ran, and that was not recorded")
                 raise
             if found is not None and _is_of(found, claim) and found.state == "done":
-                return Done(given, kept=kept)
+                return EffectDone(given, kept=kept)
             if found is None or not _is_of(found, claim) or found.state != "running":
                 raise LeaseLost(
                     f"{self._records.operation}: the effect ran, but its claim was lost before that was recorded: another call may have run it too",
@@ -379,7 +383,7 @@ class LeasedEffects:
             claim.record = found
         raise self._unsettled("end", claim)
 
-    def _put_done(self, claim: Claim, text: str | None) -> Steps[tuple[IdempotencyRecord | None, bool]]:
+    def _put_done(self, claim: EffectClaim, text: str | None) -> Steps[tuple[IdempotencyRecord | None, bool]]:
         """Record the end of a claim. Gives the record as it is stored then, and whether the answer is with it."""
         moment = yield from now()
         record, parts = self._records.kept(claim.record.replace(ends=self._records.ends(moment)), text)
@@ -425,13 +429,13 @@ class LeasedEffects:
         found = yield from self._put(record.replace(owner=owner, state=state, answer=answer, lease_until=None, ends=self._records.ends(moment)))
         return found is not None and found.owner == owner
 
-    def _unsettled(self, what: str, claim: Claim) -> OutcomeUnknown:
+    def _unsettled(self, what: str, claim: EffectClaim) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"{self._records.operation}: the {what} of the claim may have been recorded: the service did not answer in {ROUNDS_MAX} rounds", key=claim.key
         )
 
 
-def _is_of(record: IdempotencyRecord, claim: Claim) -> bool:
+def _is_of(record: IdempotencyRecord, claim: EffectClaim) -> bool:
     return record.owner == claim.owner and record.attempt == claim.attempt
 
 

@@ -86,7 +86,7 @@ class AnswerNotKept(SurewriteError):
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
+class EffectDone(Generic[T]):
     """The effect was done. True.
 
     ``repeated`` is whether an earlier call did it, ``refused`` whether what was recorded is a refusal, ``kept`` whether the
@@ -148,14 +148,14 @@ class Records:
         found: IdempotencyRecord | None = yield from get_or_none(self.scope, self.key_of(key), consistent=True)
         return found
 
-    def answered(self, record: IdempotencyRecord, *, mine: bool) -> Steps[Done[Any]]:
+    def answered(self, record: IdempotencyRecord, *, mine: bool) -> Steps[EffectDone[Any]]:
         """What a record that is done answers."""
         text = record.answer
         if text is None and record.answer_parts:
             text = yield from self._joined(record)
         if text is None:
-            return Done(None, repeated=not mine, refused=record.refused, kept=False)
-        return Done(document_of(text), repeated=not mine, refused=record.refused)
+            return EffectDone(None, repeated=not mine, refused=record.refused, kept=False)
+        return EffectDone(document_of(text), repeated=not mine, refused=record.refused)
 
     def _joined(self, record: IdempotencyRecord) -> Steps[str | None]:
         texts: list[str] = []

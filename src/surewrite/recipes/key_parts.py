@@ -21,7 +21,7 @@ def key_text(key: Any, what: str) -> str:
     parts: Sequence[object] = cast("Sequence[object]", key) if isinstance(key, (list, tuple)) else (key,)
     if not parts:
         raise InvalidRequest(f"{what}: the key has no part: give at least one")
-    return "#".join(_escaped(part, what) for part in parts)
+    return "/".join(_escaped(part, what) for part in parts)
 
 
 def _escaped(part: object, what: str) -> str:
@@ -30,4 +30,10 @@ def _escaped(part: object, what: str) -> str:
     text = str(part)
     if not text.strip():
         raise InvalidRequest(f"{what}: a part of the key is empty: it would be one key for all calls")
-    return text.replace("%", "%25").replace("#", "%23")
+    # "#" ends a value in the key templates of the recipes, "/" joins parts.
+    return text.replace("%", "%25").replace("#", "%23").replace("/", "%2F")
+
+
+def parts_of(text: str) -> tuple[str, ...]:
+    """The parts that a key's text was made of."""
+    return tuple(part.replace("%2F", "/").replace("%23", "#").replace("%25", "%") for part in text.split("/"))

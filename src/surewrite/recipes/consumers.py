@@ -1,0 +1,129 @@
+"""Belongs here: taking numbered events that come again or late, by the last number of each key. Must not be here: where events come from.
+
+Whoever delivers at least once and in the order of first deliveries, as the relay of an outbox does, delivers again what
+was delivered, and also after newer events of its key. A consumer keeps the last number of each key and drops what is
+not above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from surewrite.core import writes
+from surewrite.core.effects import Operation, Steps, call_user
+from surewrite.core.entities import Attribute, Entity, EntityBase
+from surewrite.core.outcomes import Applied
+from surewrite.core.reads import get_or_none
+from surewrite.core.scopes import Options
+from surewrite.core.transaction_drafts import DraftedTransaction, TransactingTable
+from surewrite.core.transactions import commit
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+
+TX = TypeVar("TX", bound=DraftedTransaction)
+
+ROUNDS_MAX: Final = 5
+
+
+class LastConsumed(Entity, discriminator="SUREWRITE_CONSUMED", partition_key="CONSUMED#{consumer}#{key}", sort_key="LAST"):
+    """How far a consumer has come with one key."""
+
+    consumer: Attribute[str]
+    key: Attribute[str]
+    number: Attribute[int]
+
+
+class Consumed(Enum):
+    """What became of a delivery. Both are to be acknowledged."""
+
+    APPLIED = "applied"
+    DROPPED = "dropped"
+    """Its number is not above the last one of its key: a repeat, whose effect is there."""
+
+
+class Consumer(Generic[TX]):
+    """A consumer by its name, which keeps the last number of each key in the table.
+
+    ``apply`` makes writes of the same database once per event. For an effect elsewhere ask ``is_new`` before and say
+    ``advance`` after it: at least once. The rows must not be deleted or expire while an event may come again.
+    """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (LastConsumed,)
+    """For ``create_table``."""
+
+    def __init__(self, table: TransactingTable[TX], name: str) -> None:
+        if not name or "#" in name:
+            raise InvalidRequest('a consumer has a name without "#"')
+        self._table = table
+        self._name = name
+        self._scope = table.scope_of(LastConsumed)
+
+    def apply(self, key: str, number: int, effect: Callable[[TX], Any]) -> Operation[Consumed]:
+        """Take a delivery: the actions that ``effect`` adds to a transaction and the new last number, together or not at all.
+
+        ``effect`` may be called more than once, and is not called for a number that is known to be dropped. Raises
+        ``TransactionCanceled`` where the effect's own conditions refuse it: then the event counts as not taken. One read unit, and
+        two write units beside those of the effect.
+        """
+        return Operation(lambda: self._apply(key, number, effect))
+
+    def is_new(self, key: str, number: int) -> Operation[bool]:
+        """Whether the number is above the last one of its key. One read unit."""
+        return Operation(lambda: self._is_new(key, number))
+
+    def advance(self, key: str, number: int) -> Operation[bool]:
+        """Raise the last number of a key to this one. False where it is as high already. One write unit."""
+        return Operation(lambda: self._advance(key, number))
+
+    def _key(self, key: str) -> Any:
+        return LastConsumed.key_of(self._name, key)
+
+    def _is_new(self, key: str, number: int) -> Steps[bool]:
+        last = yield from get_or_none(self._scope, self._key(key), consistent=True)
+        return last is None or last.number < number
+
+    def _apply(self, key: str, number: int, effect: Callable[[TX], Any]) -> Steps[Consumed]:
+        if not (yield from self._is_new(key, number)):
+            return Consumed.DROPPED
+        for current in range(1, ROUNDS_MAX + 1):
+            transaction = self._table.transaction()
+            yield from call_user(effect, transaction)
+            draft = transaction.draft
+            changes = (LastConsumed.number.set(number),)
+            marker = draft.upsert(self._scope, self._key(key), changes, Options(condition=LastConsumed.number.not_exists_or_lt(number)))
+            draft.outrank(marker)
+            try:
+                result = yield from commit(draft)
+            except OutcomeUnknown as error:
+                # An attempt that is under way and one of a later round exclude each other by the number.
+                if (yield from self._is_new_after(error, key, number)):
+                    if current == ROUNDS_MAX:
+                        raise
+                    continue
+                return Consumed.APPLIED
+            if result:
+                return Consumed.APPLIED
+            if result.refusal_of(marker) is not None:
+                return Consumed.DROPPED
+            if result.reason_for(marker) is not None or current == ROUNDS_MAX:
+                raise result.error()
+            if not (yield from self._is_new(key, number)):
+                return Consumed.DROPPED
+        raise AssertionError("the last round returns or raises")
+
+    def _is_new_after(self, error: OutcomeUnknown, key: str, number: int) -> Steps[bool]:
+        try:
+            return (yield from self._is_new(key, number))
+        except SurewriteError:
+            raise error from None
+
+    def _advance(self, key: str, number: int) -> Steps[bool]:
+        condition = LastConsumed.number.not_exists_or_lt(number)
+        try:
+            outcome = yield from writes.upsert(self._scope, self._key(key), (LastConsumed.number.set(number),), Options(condition=condition))
+        except OutcomeUnknown as error:
+            if error.superseded:
+                return False
+            raise
+        return isinstance(outcome, Applied)
