@@ -29,3 +29,13 @@ def test_a_wire_to_this_machine_loads_no_botocore():
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert loaded.strip() == "['httptools', 'orjson']"
+
+
+def test_a_program_that_connects_to_a_url_loads_no_event_loop_and_nothing_for_boto3():
+    code = (
+        "import sys, surewrite as sw\n"
+        "db = sw.connect('http://127.0.0.1:8000')\n"
+        "print([name for name in ('asyncio', 'botocore', 'surewrite.backends.boto3_client', 'surewrite.async_client', 'secrets') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert loaded.strip() == "[]"

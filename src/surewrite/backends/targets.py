@@ -70,7 +70,6 @@ def _is_boto3_client(target: object) -> bool:
 
 
 def _wire_settings(target: object | None) -> tuple[Endpoint, CredentialSource]:
-    from surewrite.backends.boto3_client import boto3_session_settings, is_boto3_session
     from surewrite.backends.credentials import find_credentials
     from surewrite.backends.endpoints import endpoint_at, find_endpoint
 
@@ -78,12 +77,18 @@ def _wire_settings(target: object | None) -> tuple[Endpoint, CredentialSource]:
         endpoint = find_endpoint()
     elif isinstance(target, str) and target.startswith(_URL):
         endpoint = endpoint_at(target)
-    elif is_boto3_session(target):
-        return boto3_session_settings(target)
     else:
-        shown = repr(target) if isinstance(target, str) else type(target).__name__
-        raise InvalidRequest(
-            f'cannot connect to {shown}: give "memory:", "memory:NAME", "file:PATH", a URL such as "http://127.0.0.1:8000", a boto3.Session(),'
-            " a boto3 client whose own resends are off, or nothing for DynamoDB itself"
-        )
+        return _session_settings(target)
     return endpoint, find_credentials(endpoint)
+
+
+def _session_settings(target: object) -> tuple[Endpoint, CredentialSource]:
+    from surewrite.backends.boto3_client import boto3_session_settings, is_boto3_session
+
+    if is_boto3_session(target):
+        return boto3_session_settings(target)
+    shown = repr(target) if isinstance(target, str) else type(target).__name__
+    raise InvalidRequest(
+        f'cannot connect to {shown}: give "memory:", "memory:NAME", "file:PATH", a URL such as "http://127.0.0.1:8000", a boto3.Session(),'
+        " a boto3 client whose own resends are off, or nothing for DynamoDB itself"
+    )

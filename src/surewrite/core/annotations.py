@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from enum import Enum
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, cast, get_args, get_origin
 
-from surewrite.core.codecs import SCALARS, Codec, Shape, Undecodable, Unstorable, enum_codec, literal_codec, refuse_type
+from surewrite.core.codecs import Codec, Shape, Undecodable, Unstorable, enum_codec, literal_codec, refuse_type, scalar_codec
 from surewrite.core.containers import fixed_tuple_codec, list_codec, map_codec, optional_codec, record_codec, set_codec, tuple_codec
 from surewrite.core.values import AttributeValue
 from surewrite.errors import DefinitionError
@@ -31,7 +31,7 @@ def codec_for(annotation: object) -> Codec[Any]:
 
     Raises ``DefinitionError`` for a type that has none, and ``NameError`` where a dataclass names a type that does not exist yet.
     """
-    scalar = SCALARS.get(annotation) if isinstance(annotation, type) else None
+    scalar = scalar_codec(annotation) if isinstance(annotation, type) else None
     if scalar is not None:
         return scalar
     if isinstance(annotation, NewType):

@@ -8,17 +8,20 @@ the caller adds entity and field.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from enum import Enum
-from typing import Any, Final, Generic, Literal, NoReturn, TypeVar, cast
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeVar, cast
 
 from surewrite.core import limits
 from surewrite.core.values import AttributeValue, NotANumber, NumberOutOfRange, decode_binary, encode_binary, number_text, parse_number, type_of
 from surewrite.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 T = TypeVar("T")
 
@@ -121,20 +124,19 @@ def _decode_str(value: AttributeValue) -> str:
 STR: Final = Codec("str", "S", "text", _accept_str, _encode_str, _decode_str)
 
 
-def _accept_uuid(value: object) -> UUID:
-    if isinstance(value, UUID):
-        return value
-    refuse_type("UUID", value, "write UUID(text)" if isinstance(value, str) else "")
+def _uuid_codec(kind: type[UUID]) -> Codec[UUID]:
+    def accept(value: object) -> UUID:
+        if isinstance(value, kind):
+            return value
+        refuse_type("UUID", value, "write UUID(text)" if isinstance(value, str) else "")
 
+    def decode(value: AttributeValue) -> UUID:
+        try:
+            return kind(value["S"])
+        except (KeyError, ValueError):
+            refuse_stored("UUID", value)
 
-def _decode_uuid(value: AttributeValue) -> UUID:
-    try:
-        return UUID(value["S"])
-    except (KeyError, ValueError):
-        refuse_stored("UUID", value)
-
-
-_UUID: Final = Codec("UUID", "S", "ordered", _accept_uuid, lambda value: {"S": str(value)}, _decode_uuid)
+    return Codec("UUID", "S", "ordered", accept, lambda value: {"S": str(value)}, decode)
 
 
 # ------------------------------------------------------------------------------------------------------- points in time
@@ -357,7 +359,7 @@ def _decode_bytes(value: AttributeValue) -> bytes:
 
 _BYTES: Final = Codec("bytes", "B", "bytes", _accept_bytes, lambda value: {"B": encode_binary(value)}, _decode_bytes)
 
-SCALARS: Final[Mapping[object, Codec[Any]]] = {
+_SCALARS: Final[Mapping[object, Codec[Any]]] = {
     str: STR,
     int: INT,
     Decimal: _DECIMAL,
@@ -367,9 +369,17 @@ SCALARS: Final[Mapping[object, Codec[Any]]] = {
     datetime: _DATETIME,
     date: _DATE,
     timedelta: _TIMEDELTA,
-    UUID: _UUID,
 }
-"""The codecs of the types that stand for themselves."""
+
+
+def scalar_codec(kind: object) -> Codec[Any] | None:
+    """The codec of a type that stands for itself, ``None`` for any other."""
+    # Loading uuid takes long, and whoever names its type has done so.
+    uuid = sys.modules.get("uuid")
+    named: type[UUID] | None = None if uuid is None else uuid.UUID
+    if named is not None and kind is named:
+        return _uuid_codec(named)
+    return _SCALARS.get(kind)
 
 
 # ---------------------------------------------------------------------------------------------------- enums and literals
@@ -377,7 +387,7 @@ SCALARS: Final[Mapping[object, Codec[Any]]] = {
 
 def _common_scalar(values: list[object], described: str) -> Codec[Any]:
     types = {type(value) for value in values}
-    codec = SCALARS.get(types.pop()) if len(types) == 1 else None
+    codec = scalar_codec(types.pop()) if len(types) == 1 else None
     if codec is None:
         raise DefinitionError(f"{described} must have values of one type, such as str or int; otherwise give a codec of your own with codec=")
     return codec

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import typing
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar, Final, NoReturn, get_args, get_origin
 
@@ -67,10 +66,16 @@ def _own_annotations(entity: type) -> Mapping[str, object]:
     return entity.__annotations__
 
 
+def _closest(name: str, known: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415 - loaded by a program that has a mistake
+
+    return next(iter(get_close_matches(name, known, 1)), None)
+
+
 def unknown_class_keyword(entity: str, keyword: str) -> NoReturn:
     """Raise ``DefinitionError`` for a class keyword that there is none of."""
-    close = get_close_matches(keyword, _CLASS_KEYWORDS, 1)
-    raise DefinitionError(f"{entity}: there is no class keyword {keyword!r}; {f'write {close[0]}' if close else 'there are ' + ', '.join(_CLASS_KEYWORDS)}")
+    close = _closest(keyword, _CLASS_KEYWORDS)
+    raise DefinitionError(f"{entity}: there is no class keyword {keyword!r}; {f'write {close}' if close else 'there are ' + ', '.join(_CLASS_KEYWORDS)}")
 
 
 def definition_of(entity: type) -> Definition:
@@ -191,8 +196,8 @@ class Definition:
         known = self._by_name
         found = known.get(name)
         if found is None:
-            close = get_close_matches(name, known, 1)
-            proposal = f"did you mean {close[0]}" if close else f"it has {', '.join(known) or 'none'}"
+            close = _closest(name, known)
+            proposal = f"did you mean {close}" if close else f"it has {', '.join(known) or 'none'}"
             raise InvalidRequest(f"{self.entity.__name__} has no field {name!r}: {proposal}")
         return found
 

@@ -8,12 +8,13 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Never, TypeVar, overload
-from uuid import UUID
 
 from surewrite.core.codecs import Codec, Unstorable
 from surewrite.errors import DefinitionError, InvalidRequest
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from surewrite.core.paths import BytesPath, ListPath, MapPath, Number, NumberPath, OrderedPath, Path, SetPath, TextPath, ValuePath
 
 O = TypeVar("O")

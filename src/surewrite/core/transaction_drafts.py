@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +17,7 @@ from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_p
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
-from surewrite.core.values import Item
+from surewrite.core.values import Item, encode_binary
 from surewrite.errors import InvalidRequest
 
 
@@ -27,6 +25,9 @@ class ScopeOf(Protocol):
     """Finds the scope of an entity type in the table that an action is for."""
 
     def __call__(self, entity: type[Any]) -> Scope: ...
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +213,13 @@ def unique_of_name(name: str) -> str:
 
 
 def _digest(purpose: str, name: str) -> str:
-    digest = hashlib.sha256(f"surewrite {purpose}\0{name}".encode()).digest()
-    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    return encode_binary(_sha256(f"surewrite {purpose}\0{name}")).translate(_URL_SAFE).rstrip("=")
+
+
+def _sha256(text: str) -> bytes:
+    from hashlib import sha256  # noqa: PLC0415 - loaded by the first transaction, since it loads the system's cryptography
+
+    return sha256(text.encode()).digest()
 
 
 def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
@@ -254,14 +260,14 @@ def _require_timeless(actions: Sequence[Action]) -> None:
 
 def _fence(scope: Scope, token: str) -> Request:
     """Another transaction under the same token, without effect: it deletes an item that nobody has. 2 write units."""
-    numbers = hashlib.sha256(f"surewrite fence\0{token}".encode()).digest()
+    numbers = _sha256(f"surewrite fence\0{token}")
     key: Item = {}
     for name, kind in scope.schema.key_attribute_types():
         match kind:
             case "N":
                 key[name] = {"N": f"-{int.from_bytes(numbers[:12], 'big')}.{int.from_bytes(numbers[12:15], 'big') % 100000:05d}1"}
             case "B":
-                key[name] = {"B": base64.b64encode(b"surewrite-fence " + numbers).decode()}
+                key[name] = {"B": encode_binary(b"surewrite-fence " + numbers)}
             case _:
                 key[name] = {"S": f"surewrite-fence {numbers.hex()}"}
     return Request("TransactWriteItems", {"TransactItems": [{"Delete": {"TableName": scope.table, "Key": key}}], "ClientRequestToken": token})

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
-import secrets
 import time
+from binascii import b2a_base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from surewrite.core.forks import FORKS
+
+# RFC 4648, 5: the letters that stand for + and / in addresses and file names.
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,12 @@ class Clock:
 
 def id_from_the_system() -> str:
     """72 random bits as text. From the operating system: a private generator would repeat itself after a fork or a restored snapshot."""
-    return secrets.token_urlsafe(9)
+    return b2a_base64(os.urandom(9), newline=False).translate(_URL_SAFE).decode("ascii")
+
+
+def number_from_the_system() -> float:
+    """A number in [0, 1) of 53 random bits, which is all that a float holds."""
+    return (int.from_bytes(os.urandom(7), "big") >> 3) * 2.0**-53
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class Chance:
     Neither touches the global generator, whose state belongs to the program.
     """
 
-    number: Callable[[], float] = random.SystemRandom().random
+    number: Callable[[], float] = number_from_the_system
     new_id: Callable[[], str] = id_from_the_system
 
 
