@@ -22,7 +22,11 @@ VECTORS = [
     (Decimal("1.50"), "1.5", "9f29a130438b81170b92a42650f9a94291ecad60bd47af2a3886e75f7f728725"),
     ({"b": [1, 2], "a": None}, '{"a":null,"b":[1,2]}', "ee743f2fa2570a1b5e3270cc405d0456b983ba03ab9cb27552fc6c1a720183c7"),
     (b"\x00\xff", 'b"AP8="', "ee54e0430cb1059fbfa9f9671f7088cbdaef024c6dede57862ecaa68642c7159"),
-    (datetime(2026, 11, 29, 19, 45, tzinfo=timezone(timedelta(hours=1))), 'd"2026-11-29T18:45:00.000000+00:00"', "b92a3e806bb361135adf0893b4315ac085bf46d4149566e0fd3489b7d5a735e8"),
+    (
+        datetime(2026, 11, 29, 19, 45, tzinfo=timezone(timedelta(hours=1))),
+        'd"2026-11-29T18:45:00.000000+00:00"',
+        "b92a3e806bb361135adf0893b4315ac085bf46d4149566e0fd3489b7d5a735e8",
+    ),
     (date(2026, 11, 29), 'D"2026-11-29"', "d4b7e8049898702b0d50ea7150903c69f71a968cd5da3589ef92d65972db4c5b"),
     (UUID(int=1), 'u"00000000-0000-0000-0000-000000000001"', "68c735b77ebfbfec8e4615489ecc77d459e5871fad4e780600704595002e2a9b"),
     ({"y", "x"}, '<"x","y">', "fcc6665013df6fd2c043b55bd29b970af7070a87ab1536d2a9e977f111160f57"),
@@ -42,7 +46,9 @@ def test_the_order_of_names_does_not_matter_and_that_of_a_list_does() -> None:
     assert fingerprint((1, 2)) == fingerprint([1, 2])
 
 
-@pytest.mark.parametrize(("one", "other"), [(1, "1"), (1, True), (0, False), (None, "null"), ("", None), (b"a", "a"), ([], {}), (set(), []), ("d", date(2026, 1, 1))])
+@pytest.mark.parametrize(
+    ("one", "other"), [(1, "1"), (1, True), (0, False), (None, "null"), ("", None), (b"a", "a"), ([], {}), (set(), []), ("d", date(2026, 1, 1))]
+)
 def test_values_of_different_types_are_different_payloads(one: object, other: object) -> None:
     assert fingerprint(one) != fingerprint(other)
 

@@ -11,7 +11,7 @@ from tests.schedules.world import TABLE, World
 
 import surewrite as sw
 from surewrite import Attribute, Entity
-from surewrite.recipes.idempotency import Idempotency, EffectRefused
+from surewrite.recipes.idempotency import EffectRefused, Idempotency
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Conflict, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
 
@@ -111,7 +111,7 @@ def test_the_effect_takes_place_once_whatever_became_of_the_answers(world: World
         done = None
     world.no_more_faults()
     again = run(world, keys.once("r1", charge))
-    assert again.repeated is (done is not None or coins(world) == 7 and charge.asked == 1)
+    assert again.repeated is (done is not None or (coins(world) == 7 and charge.asked == 1))
     assert done is None or done.answer == again.answer
     assert coins(world) == 7
 

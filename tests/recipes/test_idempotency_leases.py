@@ -10,7 +10,7 @@ import pytest
 from tests.schedules.world import TABLE, World
 
 import surewrite as sw
-from surewrite.recipes.idempotency_leases import EffectClaim, EffectUnknown, LeasedEffects, LeaseLost, EffectNotKnown, EffectRunning, EffectStillRunning
+from surewrite.recipes.idempotency_leases import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeasedEffects, LeaseLost
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
 
@@ -222,7 +222,11 @@ def test_a_lost_answer_to_the_claim_or_to_its_end_is_no_lost_claim(world: World,
 def test_a_claim_whose_answers_are_all_lost_is_recognised_by_its_owner_id(world: World) -> None:
     effects, mails = sending(world, "refuse"), Mails()
     done_at: list[Any] = []
-    world.follow(Step(LoseAnswer(), WRITES, times=None), Step(Deliver(), Where(operations=("GetItem",)), nth=2, after=("end of faults",)), **{"end of faults": lambda: done_at.append(world.no_more_faults())})
+    world.follow(
+        Step(LoseAnswer(), WRITES, times=None),
+        Step(Deliver(), Where(operations=("GetItem",)), nth=2, after=("end of faults",)),
+        **{"end of faults": lambda: done_at.append(world.no_more_faults())},
+    )
     assert run(world, effects.run("r1", mails)).answer == "mail 1"
     assert mails.sent == [1]
 
@@ -332,7 +336,7 @@ def test_a_handler_runs_once_per_event_and_its_lease_is_the_time_that_it_has_lef
 
 @pytest.mark.parametrize("event", [{"id": None}, {"id": ""}])
 def test_a_handler_without_a_key_raises_before_anything_is_sent(world: World, event: dict[str, Any]) -> None:
-    handle = sending(world).handler(world.db, key=lambda event: event["id"])(lambda event, context: None)  # noqa: ARG005
+    handle = sending(world).handler(world.db, key=lambda event: event["id"])(lambda event, context: None)
     world.follow()
     with pytest.raises(sw.InvalidRequest):
         call(world, handle, event, Context(30.0))
@@ -353,7 +357,7 @@ def test_an_asynchronous_handler_is_awaited() -> None:
     world = World("asyncio")
 
     @sending(world).handler(world.db, key=lambda event: event["id"])
-    async def handle(event: dict[str, str], context: Context) -> str:  # noqa: ARG001
+    async def handle(event: dict[str, str], context: Context) -> str:
         return event["id"]
 
     assert call(world, handle, {"id": "e1"}, Context(1.0)) == "e1"
