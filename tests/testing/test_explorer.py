@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from surewrite.core.decisions import TABLES, AnswerClass, Decision, Guard
+from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 from surewrite.testing.explorer import Verdict, case_names, explore
-from surewrite.testing.explorer.clients import Patience
+from surewrite.testing.explorer.clients import Patience, Point, Told
 from surewrite.testing.explorer.exploration import CASES
+from surewrite.testing.explorer.promises import Promise, breach
 from surewrite.testing.explorer.search import Search
 from surewrite.testing.explorer.stage import Stage
 
@@ -39,7 +41,7 @@ HOLDS = {
     "create-with-stamps-off": (464, "once applied refused unknown"),
     "create-over-unseen-resends-while-nobody-deletes": (342, "once applied refused unknown"),
     "put": (265, "once applied unknown"),
-    "put-alone": (15, "once applied unknown"),
+    "put-alone": (15, "applied unknown"),
     "put-never-resent": (96, "once unknown"),
     "update-of-constants": (823, "once applied refused unknown"),
     "update-of-constants-by-definite-answers": (866, "once applied refused unknown"),
@@ -55,7 +57,7 @@ HOLDS = {
     "add-by-definite-answers": (412, "once refused unknown"),
     "take": (150, "once refused unknown"),
     "update-that-ignores-the-version": (190, "once refused unknown"),
-    "take-alone": (15, "once applied unknown"),
+    "take-alone": (15, "applied unknown"),
     "add-over-told-resends-by-its-word": (452, "applied unknown"),
     "save": (10255, "once refused unknown"),
     "save-while-nobody-deletes": (230, "once refused unknown"),
@@ -376,6 +378,24 @@ def test_a_frozen_client_is_told_as_such() -> None:
 
 def test_a_forgotten_token_is_told_as_such() -> None:
     assert "Ten minutes pass: the service forgets the token." in look("token-outlived").story
+
+
+@pytest.mark.parametrize(
+    ("told", "promise", "item", "untrue"),
+    [
+        (Told("applied", gone=True), Promise("once", life="1:L"), {"_b": {"S": "1:L"}}, "told gone, and the item that was loaded is still there"),
+        (Told("applied", gone=True), Promise("once", life="1:L"), {"_b": {"S": "1:x0"}}, None),
+        (Told("unknown", superseded=True), Promise("once", order=20), {"amount": {"N": "15"}}, "told superseded, and no newer order is stored"),
+        (Told("unknown", superseded=True), Promise("once", order=20), None, "told superseded, and no newer order is stored"),
+        (Told("unknown", superseded=True), Promise("once", order=20), {"amount": {"N": "20"}}, None),
+        (Told("unknown"), Promise("once", settles=True), None, "told unknown, though everything that was sent to settle it was answered"),
+        (Told("applied", once=True), Promise("any number"), None, "told applied (exactly once), never took effect"),
+        (Told("refused"), Promise("operation"), None, None),
+    ],
+)
+def test_a_finer_word_promises_more(told: Told, promise: Promise, item: Item | None, untrue: str | None) -> None:
+    point = Point(0, -1, "", "write", told, unsettled=False, answers=())
+    assert breach(promise, point, 0, item) == untrue
 
 
 def test_a_search_that_runs_out_of_budget_shows_nothing() -> None:

@@ -189,13 +189,17 @@ CREATES = (
 PUTS = (
     Case("put", "a blind put tells the truth", write(_put), PRICED, ANY_NUMBER),
     Case(
-        "put-alone", "with no other writer a resent put takes effect as if once", write(naive.with_condition(_put, *NOT_MINE)), World((subjects.PRICE,)), ONCE
+        "put-alone",
+        "with no other writer a resent put takes effect as if once",
+        naive.under_rule(naive.with_condition(_put, *NOT_MINE), naive.by_the_table),
+        World((subjects.PRICE,)),
+        ONCE,
     ),
     Case("put-never-resent", "with in_doubt=raise a put takes effect at most once", write(subjects.put_price("raise")), PRICED, ONCE),
     Case(
         "put-naive-stamp-guard",
         "stamp <> mine guards nothing once another has written",
-        write(naive.with_condition(_put, *NOT_MINE, Guard.VERSION)),
+        naive.under_rule(naive.with_condition(_put, *NOT_MINE, Guard.VERSION), naive.by_the_table),
         World((subjects.PRICE,), (others.save(Price),)),
         ONCE,
         breaks="told unknown, took effect twice",
@@ -229,10 +233,11 @@ UPDATES = (
     Case(
         "transition-naive-stamp-guard",
         "stamp <> mine does not help",
-        write(
+        naive.under_rule(
             naive.with_condition(
                 _ship, "#s <> :mine AND #status = :paid", {"#s": "_s", "#status": "status"}, {":mine": {"S": "-:A"}, ":paid": {"S": "paid"}}, Guard.VERSION
-            )
+            ),
+            naive.by_the_table,
         ),
         World((subjects.PRICE,), (_back_to_paid,)),
         ONCE,
@@ -318,21 +323,22 @@ COUNTS = (
     Case(
         "take-alone",
         "with no other writer stamp <> mine lets a resend count once",
-        write(naive.with_condition(subjects.update(KEY, Price.amount.add(-3)), *NOT_MINE, Guard.IDEMPOTENT)),
+        naive.under_rule(naive.with_condition(subjects.update(KEY, Price.amount.add(-3)), *NOT_MINE, Guard.IDEMPOTENT), naive.by_the_table),
         World((subjects.PRICE,)),
         ONCE,
     ),
     Case(
         "take-naive-stamp-guard",
         "stamp <> mine takes twice once another has written",
-        write(
+        naive.under_rule(
             naive.with_condition(
                 subjects.update(KEY, Price.amount.add(-3)),
                 "#s <> :mine AND #n >= :t",
                 {"#s": "_s", "#n": "amount"},
                 {":mine": {"S": "-:A"}, ":t": {"N": "3"}},
                 Guard.VERSION,
-            )
+            ),
+            naive.by_the_table,
         ),
         World((subjects.PRICE,), (others.save(Price),)),
         ONCE,

@@ -15,6 +15,7 @@ FIVE = 5
 RELEASES = (*MODEL, others.OLDER_RELEASE, others.FOREIGN_BUMP)
 STALE = others.stale_put(subjects.STOCK)
 LIFE = Promise("once", life=f"1:{LOADED}")
+NEWEST = Promise("once", order=20)
 
 _save = subjects.save()
 _delete = subjects.delete_loaded()
@@ -262,8 +263,8 @@ _next_flush = others.change(
 )
 
 ORDERED = (
-    Case("apply-if-newer", "a state is applied once and never moves back while nobody deletes", write(_newer), World((subjects.PRICE,), _orders), ONCE),
-    Case("apply-if-newer-to-nothing", "the same where no item was stored", write(_newer), World((), _orders), ONCE),
+    Case("apply-if-newer", "a state is applied once and never moves back while nobody deletes", write(_newer), World((subjects.PRICE,), _orders), NEWEST),
+    Case("apply-if-newer-to-nothing", "the same where no item was stored", write(_newer), World((), _orders), NEWEST),
     Case(
         "update-if-newer",
         "an update of a stored item only, by order, where it may be deleted",

@@ -170,6 +170,7 @@ class _Run:
         self._sends_of_this_write = 0
         self._settling = 0
         self._content: object = None
+        self._in_transaction = False
 
     def to_the_end_of_answers(self, steps: Steps[Told]) -> Request | Told:
         given = 0
@@ -201,6 +202,9 @@ class _Run:
                 return 0.0
             case NewId():
                 self._ids += 1
+                if not self._in_transaction:
+                    # A verb that makes another write after the first was decided begins it with a new id, and a new deadline.
+                    self._sends_of_this_write = 0
                 return "A" if self._ids == 1 else f"A{self._ids}"
             case Pause():
                 return None
@@ -212,7 +216,8 @@ class _Run:
         if request.operation == "GetItem":
             self.kind, self.sending = "read", "a read of the item"
             return
-        content = request.body.get("TransactItems", request.body)
+        content = request.body.get("TransactItems")
+        self._in_transaction = content is not None
         if _is_fence(request):
             self._settling += 1
             self.kind, self.sending = "fence", f"a fence ({self._settling})"
@@ -220,7 +225,6 @@ class _Run:
             self._settling += 1
             self.kind, self.sending = "write", f"the write again, to ask ({self._settling})"
         else:
-            # An operation may make another write after the first was decided; each has a deadline of its own.
             self._sends_of_this_write = self._sends_of_this_write + 1 if content == self._content else 1
             self._content, self._settling = content, 0
             self._writes += 1

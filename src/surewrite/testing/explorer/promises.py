@@ -24,11 +24,13 @@ class Promise:
     ``kind``: ``once``, at most once, and applied is exactly once; ``any number``, applied is at least once, and exactly
     once where the outcome says so; ``operation``, as ``once`` for all who carry the operation's id together.
     ``life``: a write of a loaded entity, whose word "gone" says that the loaded life of the item is over.
+    ``order``: a write of this order in the amount, whose word "superseded" says that the order that is stored stays.
     ``settles``: unknown is told only where something sent to settle the write was not answered.
     """
 
     kind: Kind
     life: str | None = None
+    order: int | None = None
     settles: bool = False
 
 
@@ -45,11 +47,17 @@ def breach(promise: Promise, point: Point, effects: int, item: Item | None) -> s
     if promise.settles and told.word == "unknown" and not point.unsettled:
         return "told unknown, though everything that was sent to settle it was answered"
     if _counts_right(promise, told, effects):
-        if told.gone and promise.life is not None and item is not None and stored_text(item, LAYOUT.birth) == promise.life:
-            return "told gone, and the item that was loaded is still there"
-        return None
+        return _breach_of_finer_word(promise, told, item)
     times = {0: "never took effect", 1: "took effect", 2: "took effect twice"}.get(effects, f"took effect {effects} times")
     return f"told {told.text}, {times}"
+
+
+def _breach_of_finer_word(promise: Promise, told: Told, item: Item | None) -> str | None:
+    if told.gone and promise.life is not None and item is not None and stored_text(item, LAYOUT.birth) == promise.life:
+        return "told gone, and the item that was loaded is still there"
+    if told.superseded and promise.order is not None and (item is None or int(item["amount"]["N"]) < promise.order):
+        return "told superseded, and no newer order is stored"
+    return None
 
 
 def _counts_right(promise: Promise, told: Told, effects: int) -> bool:
