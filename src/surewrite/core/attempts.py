@@ -79,10 +79,9 @@ def attempt_until_decided(environment: Environment, plan: Plan, started: Moment,
 
 
 def _send_until_decided(environment: Environment, plan: Plan, course: _Course, deadline: float) -> Steps[Ending]:
-    request = plan.request()
     for number in range(1, ATTEMPTS_MAX + 1):
         course.under_way = True
-        answer = yield from send(request, _timeout(environment, course.moment, deadline))
+        answer = yield from send(plan.request(number), _timeout(environment, course.moment, deadline))
         course.under_way = False
         if isinstance(answer, (Success, Rejection)) and answer.resent:
             course.in_doubt = True

@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from surewrite.core.decisions import AnswerClass, Guard
+from surewrite.core.expressions import ChangeTree
 from surewrite.core.guards import Mark, shows_newer_order, shows_operation
 from surewrite.core.outcomes import RefusalReason
 from surewrite.core.requests import Request
 from surewrite.core.values import AttributeValue, Item
+
+ATTEMPT_MARK = "."
+"""Stands in a stamp before the number of a later attempt; no other character of a stamp is this one."""
 
 Verb = Literal["create", "put", "update", "upsert", "delete", "check"]
 InDoubt = Literal["resend", "raise"]
@@ -90,20 +94,40 @@ class Plan:
     returning: Returning = "new"
     stored: Item | None = None
     """What a put or create stores, whole."""
+    changes: tuple[ChangeTree, ...] = ()
+    """What an update or upsert changes, all of it."""
+    rests_on: Mapping[str, AttributeValue | None] | None = None
+    """Attributes as they were read, on which the write rests beside the stamp; ``None`` for one that was absent."""
 
     @property
     def table(self) -> str:
         name: str = self.body["TableName"]
         return name
 
-    def request(self) -> Request:
-        """The write as a request of its own."""
+    def request(self, attempt: int = 1) -> Request:
+        """The write as a request of its own. ``attempt`` counts from one; each has a stamp of its own."""
         operation = _OPERATIONS[self.verb][0]
-        body = dict(self.body)
+        body = dict(self.body) if attempt == 1 or self.stamp is None else self._restamped(self.stamp, self.stamp_of(attempt))
         returned = _RETURN_VALUES.get((operation, self.returning))
         if returned is not None:
             body["ReturnValues"] = returned
         return Request(operation, body)
+
+    def stamp_of(self, attempt: int) -> str | None:
+        """What the attempt of that number stamps.
+
+        A stamp is written once at most: if a resend wrote the same one again after others, a write that had loaded it
+        before would find its state back, and a late attempt of that one would take effect a second time.
+        """
+        return self.stamp if self.stamp is None or attempt == 1 else f"{self.stamp}{ATTEMPT_MARK}{attempt}"
+
+    def _restamped(self, stamp: str, fresh: str | None) -> dict[str, Any]:
+        before, after = {"S": stamp}, {"S": fresh}
+        body = dict(self.body)
+        for member in ("Item", "ExpressionAttributeValues"):
+            if member in body:
+                body[member] = {name: after if value == before else value for name, value in body[member].items()}
+        return body
 
     def action(self) -> dict[str, Any]:
         """The write as one action of a transaction."""
@@ -139,9 +163,21 @@ def classify_refusal(plan: Plan, item: Item | None, *, shows_items: bool) -> Ans
 
 def is_own(plan: Plan, item: Item) -> bool:
     """Whether the stored item carries the write's own stamp, or lives the life that the write began: nobody else ever writes that stamp."""
-    if plan.stamp is None:
-        return False
-    return stored_text(item, plan.names.stamp) == plan.stamp or stored_text(item, plan.names.birth) == plan.stamp
+    return own_stamp(plan, item) is not None
+
+
+def own_stamp(plan: Plan, item: Item) -> str | None:
+    """The stamp under which an attempt of the write stored the item, or began the life that it lives; ``None`` if none did."""
+    for attribute in (plan.names.stamp, plan.names.birth):
+        text = stored_text(item, attribute)
+        if text is not None and plan.stamp is not None and stamp_of_write(text) == plan.stamp:
+            return text
+    return None
+
+
+def stamp_of_write(stamp: str) -> str:
+    """The stamp of the write's first attempt, by that of any attempt of it."""
+    return stamp.partition(ATTEMPT_MARK)[0]
 
 
 def _classify_expected(plan: Plan, expected: Expected, item: Item) -> AnswerClass:
@@ -179,6 +215,8 @@ def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
         moved = stored_text(item, plan.names.stamp) != plan.expected.stamp or stored_version(item, plan.names.version) != plan.expected.version
         if moved:
             return RefusalReason.VERSION_CONFLICT
+    if plan.rests_on is not None and any(item.get(name) != value for name, value in plan.rests_on.items()):
+        return RefusalReason.VERSION_CONFLICT
     return RefusalReason.CONDITION_FAILED
 
 

@@ -15,7 +15,7 @@ from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.keys import Target
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
 from surewrite.core.planning import plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
-from surewrite.core.plans import Expected, Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, replaces_expired, state_of, stored_text
+from surewrite.core.plans import Expected, Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, own_stamp, replaces_expired, stamp_of_write, state_of, stored_text
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import (
@@ -123,7 +123,7 @@ def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started:
         item=entity_or_none(scope, plan, item),
         key=plan.key,
         attempts=attempts,
-        own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp, started.monotonic),
+        own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp_of_write(stamp), started.monotonic),
         stored_type=foreign_type(plan, item) if item is not None else None,
     )
 
@@ -169,14 +169,15 @@ def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteErro
     return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
 
 
-def stored_entity(scope: Scope, plan: Plan, entity: Any) -> Any:
-    """The entity as a put or create of ``plan`` stored it, ready for the next write."""
+def stored_entity(scope: Scope, plan: Plan, entity: Any, stamp: str | None) -> Any:
+    """The entity as an attempt of ``plan`` with that stamp stored it, ready for the next write."""
     assert plan.stored is not None
     before = stored_state(entity)
+    birth = stored_text(plan.stored, plan.names.birth)
     state = Stored(
         version=plan.version,
-        stamp=plan.stamp,
-        birth=stored_text(plan.stored, plan.names.birth),
+        stamp=stamp,
+        birth=stamp if birth == plan.stamp else birth,
         unknown=before.unknown if before is not None else {},
     )
     return with_stored(entity, state)
@@ -193,7 +194,13 @@ def _put_plan(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[A
     outcome = conclude(scope, plan, ending, started)
     if isinstance(outcome, Refused) or plan.returning == "old":
         return outcome
-    return Applied(stored_entity(scope, plan, entity), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
+    return Applied(stored_entity(scope, plan, entity, _stamp_stored(plan, ending)), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
+
+
+def _stamp_stored(plan: Plan, ending: Ending) -> str | None:
+    """The stamp of the attempt that took effect: the one that was answered, or the one that the refusing item shows."""
+    shown = own_stamp(plan, ending.item) if ending.decision is Decision.RECOVERED and ending.item is not None else None
+    return shown if shown is not None else plan.stamp_of(ending.attempts)
 
 
 def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:

@@ -61,6 +61,11 @@ INTERRUPTS: Final[tuple[Interrupt, ...]] = ("cancelled", "crashed", "frozen")
 FAULT_NAMES: Final[tuple[str, ...]] = (*dict.fromkeys((*TRANSACTION_FATES, *READ_FATES)), *INTERRUPTS)
 
 
+def all_faults_but(*names: str) -> frozenset[str]:
+    """Every fault that chance may bring, without some."""
+    return frozenset(FAULT_NAMES) - frozenset(names)
+
+
 @dataclass(frozen=True, slots=True)
 class WorldSettings:
     """The parameters of a world; times in seconds.
