@@ -77,8 +77,8 @@ def case_names() -> tuple[str, ...]:
 def explore(names: Sequence[str] | None = None, *, full: bool = False, progress: Callable[[Verdict], None] | None = None) -> Report:
     """Search the named cases, or all.
 
-    ``full`` allows one action of others more in each, and one attempt more where that can be searched, which takes
-    minutes instead of seconds; ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
+    ``full`` allows one action of others more in each case that is to hold, and one attempt more where that can be
+    searched, which takes many minutes; ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
     """
     by_name = {case.name: case for case in CASES}
     unknown = [name for name in names or () if name not in by_name]
@@ -97,7 +97,7 @@ def explore(names: Sequence[str] | None = None, *, full: bool = False, progress:
 def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
     """Search one case."""
     world, patience = case.world, case.patience
-    if full:
+    if full and case.breaks is None:
         world = replace(world, actions_max=world.actions_max + 1)
         # Where many answers are possible, or several writes are made, one more attempt is too many schedules.
         patience = FULL_PATIENCE if patience == Patience() and not world.answers else patience
