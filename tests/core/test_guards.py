@@ -127,6 +127,15 @@ def test_an_operation_id_that_the_write_adds_and_looks_for_guards_it() -> None:
     assert (in_map.guard, in_map.mark) == (Guard.OPERATION_ID, Mark(Name(("ops", "op")), {"N": "1"}))
 
 
+def test_what_is_kept_under_an_operation_id_may_be_computed() -> None:
+    after = Note.count + 1
+    guard = guard_of_update(Note.ops["op"].not_exists().tree, trees(Note.count.set(after), Note.ops["op"].set(after)))
+    assert guard.guard is Guard.OPERATION_ID
+    assert guard.mark is not None
+    assert shows_operation({"ops": {"M": {"op": {"N": "7"}}}}, guard.mark)
+    assert not shows_operation({"ops": {"M": {}}}, guard.mark)
+
+
 @pytest.mark.parametrize(
     ("condition", "changes"),
     [

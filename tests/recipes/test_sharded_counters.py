@@ -1,0 +1,141 @@
+"""Sharded counters: sums cheap or exact, and a number of shards that readers never sum too little of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.schedules.world import TABLE, World
+
+import surewrite as sw
+from surewrite.core.effects import Operation
+from surewrite.recipes.sharded_counters import CounterShard, CounterShards, ShardedCounter
+from surewrite.testing.faults import WRITES, ApplyLate, Conflict, Deliver, LoseAnswer, Step, Where
+
+ON_SHARDS = Where(operations=WRITES, mentions="SHARD#")
+ON_SUMS = Where(operations=("TransactGetItems",))
+
+
+def run(world: World, operation: Operation[Any]) -> Any:
+    found = world.db.run(operation)
+    return found if world.kind == "blocking" else world.run(found)
+
+
+def counter_of(world: World, **settings: Any) -> ShardedCounter:
+    return ShardedCounter(world.db.table(TABLE), "likes", **settings)
+
+
+async def test_additions_are_spread_and_the_cheap_sum_has_them_all(db, shop) -> None:
+    counter = ShardedCounter(shop, "likes", shards=4)
+    for _ in range(12):
+        await db.run(counter.add(2))
+    assert await db.run(counter.sum()) == 24
+    shards = [await shop.of(CounterShard).get_or_none(CounterShard.key_of("likes", shard)) for shard in range(4)]
+    assert sum(shard is not None for shard in shards) > 1
+
+
+@pytest.mark.needs("transactions honour tokens")
+async def test_exact_additions_and_the_exact_sum(db, shop) -> None:
+    counter = ShardedCounter(shop, "likes", shards=3, exact=True)
+    for _ in range(6):
+        await db.run(counter.add(2))
+    assert await db.run(counter.exact_sum()) == 12
+
+
+async def test_a_counter_without_additions_sums_to_0(db, shop) -> None:
+    assert await db.run(ShardedCounter(shop, "likes").sum()) == 0
+
+
+@pytest.mark.parametrize("shards", [1, 99])
+def test_an_exact_sum_takes_up_to_99_shards_and_their_number(world, shards: int) -> None:
+    counter = counter_of(world, shards=shards)
+    for _ in range(5):
+        run(world, counter.add())
+    assert run(world, counter.exact_sum()) == 5
+
+
+@pytest.mark.parametrize("shards", [0, 100, True])
+def test_more_shards_than_one_transactional_get_reads_are_refused(world, shards: Any) -> None:
+    with pytest.raises(sw.InvalidRequest, match="99"):
+        counter_of(world, shards=shards)
+    with pytest.raises(sw.InvalidRequest, match="99"):
+        counter_of(world).reshard(shards)
+
+
+async def test_a_table_without_a_sort_key_is_refused_before_anything_is_sent(db) -> None:
+    with pytest.raises(sw.InvalidRequest, match="key attribute"):
+        ShardedCounter(db.table("narrow", key=("id",)), "likes")
+
+
+def test_an_addition_in_doubt_is_unknown_and_counts_at_most_once(world) -> None:
+    counter = counter_of(world)
+    run(world, counter.add())
+    world.follow(Step(ApplyLate(), ON_SHARDS))
+    with pytest.raises(sw.OutcomeUnknown):
+        run(world, counter.add())
+    world.release()
+    assert run(world, counter.sum()) == 2
+
+
+def test_an_exact_addition_whose_answer_is_lost_counts_once(world) -> None:
+    counter = counter_of(world, exact=True)
+    run(world, counter.add())
+    world.follow(Step(LoseAnswer(), ON_SHARDS), Step(ApplyLate(), ON_SHARDS, nth=2))
+    run(world, counter.add())
+    world.release()
+    assert run(world, counter.sum()) == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- schedules of C4
+
+
+def test_c4_resharding_never_lowers_what_readers_sum_over(world) -> None:
+    old_writer = counter_of(world, shards=8)
+    for _ in range(20):
+        run(world, old_writer.add())
+    run(world, counter_of(world).reshard(2))
+    # The old writer still knows eight shards, and makes them again.
+    for _ in range(20):
+        run(world, old_writer.add())
+    row = world.of(CounterShards).get(CounterShards.key_of("likes"))
+    assert (row.written, row.read) == (2, 8)
+    assert run(world, counter_of(world).exact_sum()) == run(world, counter_of(world).sum()) == 40
+
+
+def test_a_program_that_starts_after_resharding_uses_the_new_number(world) -> None:
+    run(world, counter_of(world, shards=2).add())
+    run(world, counter_of(world).reshard(1))
+    writer = counter_of(world, shards=50)
+    for _ in range(5):
+        run(world, writer.add())
+    assert world.of(CounterShard).get(CounterShard.key_of("likes", 0)).count >= 5
+
+
+def test_c4_shards_that_are_added_while_they_are_summed_are_summed_too(world) -> None:
+    run(world, counter_of(world, shards=1).add())
+
+    def widen() -> None:
+        others = ShardedCounter(world.other, "likes")
+        world.other_db.run(others.reshard(30))
+        for _ in range(10):
+            world.other_db.run(others.add())
+
+    world.follow(Step(Deliver(), ON_SUMS, before=("widen",)), widen=widen)
+    assert run(world, counter_of(world).exact_sum()) == 11
+
+
+def test_c4_an_exact_sum_under_load_gives_up_after_its_tries(world) -> None:
+    run(world, counter_of(world).add())
+    world.follow(Step(Conflict(), ON_SUMS, times=None))
+    began = world.time.monotonic
+    with pytest.raises(sw.TransactionConflict):
+        run(world, counter_of(world).exact_sum(tries=2))
+    assert world.time.monotonic - began < 21.0
+
+
+def test_resharding_whose_answers_are_lost_still_reaches_its_number(world) -> None:
+    run(world, counter_of(world, shards=2).add())
+    world.follow(Step(LoseAnswer(), Where(operations=("UpdateItem",)), nth=2), Step(LoseAnswer(), Where(operations=("UpdateItem",)), nth=4))
+    run(world, counter_of(world).reshard(5))
+    row = world.of(CounterShards).get(CounterShards.key_of("likes"))
+    assert (row.written, row.read) == (5, 5)
