@@ -63,17 +63,13 @@ class SimulatedWorld:
 
     def run(self, build: Callable[[World], None], *, settings: WorldSettings | None = None, schedules: int | None = None) -> None:
         """Run the scenario, with parameters of its own for the world where ``settings`` are given. Fails the test where a promise is broken."""
-        from surewrite.testing.scenario import Scenario  # noqa: PLC0415 - only a test that simulates loads the simulator
-        from surewrite.testing.search import search  # noqa: PLC0415
-        from surewrite.testing.shrinking import shrink  # noqa: PLC0415
-        from surewrite.testing.world_settings import WorldSettings as Settings  # noqa: PLC0415
+        from surewrite.testing.prove import PromiseBroken, prove  # noqa: PLC0415 - only a test that simulates loads the simulator
 
-        scenario = Scenario(build.__name__.replace("_", " "), build, settings if settings is not None else Settings())
-        result = search([scenario], self.seed, self.schedules if schedules is None else schedules, stop_at_first=True)
-        self.schedules_run += result.schedules
-        if result.failures:
-            story = shrink(result.failures[0]).story
-            pytest.fail(f"schedule {result.schedules} breaks a promise; again with {_SEED_OPTION}={self.seed}\n\n{story}", pytrace=False)
+        number = self.schedules if schedules is None else schedules
+        try:
+            self.schedules_run += prove(build, schedules=number, seed=self.seed, settings=settings)
+        except PromiseBroken as broken:
+            pytest.fail(f"a promise is broken; again with {_SEED_OPTION}={self.seed}\n{broken}", pytrace=False)
 
 
 @pytest.fixture
