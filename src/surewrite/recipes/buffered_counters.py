@@ -8,10 +8,10 @@ sent until it is known, and whatever comes late is refused for ever. Source: out
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import floor
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, new_id, now, pause, release, start_side, stop_side
 from surewrite.core.entities import Attribute, Entity, attribute
@@ -20,6 +20,8 @@ from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.writes import create, update
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
+
+R = TypeVar("R")
 
 FLUSH_SECONDS: Final = 1.0
 FORGET_SECONDS_MIN: Final = 3_600.0
@@ -101,6 +103,10 @@ class BufferedCounter:
         """Flush to the end, for a clean stop. Raises what ``flush`` raises: then additions are not known to be counted, and it can be called again."""
         return Operation(self._stop)
 
+    @overload
+    def running(self, function: Callable[[], Awaitable[R]], *, every_seconds: float = FLUSH_SECONDS) -> Operation[R]: ...
+    @overload
+    def running(self, function: Callable[[], R], *, every_seconds: float = FLUSH_SECONDS) -> Operation[R]: ...
     def running(self, function: Callable[[], Any], *, every_seconds: float = FLUSH_SECONDS) -> Operation[Any]:
         """Call ``function`` while what it counts is flushed beside it, and flush to the end after it. Gives its result.
 

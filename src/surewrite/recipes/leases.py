@@ -9,10 +9,10 @@ number would begin again. Holds within one region. Source: outcomes C6, leases.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now, pause, random_number, start_side, stop_side
@@ -195,6 +195,10 @@ class Lease:
         """Read whether the hold is one still. True when it was read and no longer: a write that rests on it takes ``hold.condition`` along."""
         return Operation(lambda: self._held(hold))
 
+    @overload
+    def run(self, function: Callable[[KeptHold], Awaitable[R]], *, wait_seconds: float = 0.0) -> Operation[Ran[R] | NotAcquired]: ...
+    @overload
+    def run(self, function: Callable[[KeptHold], R], *, wait_seconds: float = 0.0) -> Operation[Ran[R] | NotAcquired]: ...
     def run(self, function: Callable[[KeptHold], Any], *, wait_seconds: float = 0.0) -> Operation[Ran[Any] | NotAcquired]:
         """Call ``function`` with the lease, renewed beside it, and give it back after; ``NotAcquired`` where it was never called.
 

@@ -7,9 +7,9 @@ is for invoices: number and row in one commit, one after another, slow on purpos
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, overload
 
 from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, pause, release, start_side, stop_side
 from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
@@ -89,6 +89,10 @@ class HiLo:
         """Claim a block if less than half of one is left. Gives how many numbers are at hand. For a thread or task of your own."""
         return Operation(self._prefetch)
 
+    @overload
+    def prefetching(self, function: Callable[[], Awaitable[R]], *, poll_seconds: float = PREFETCH_POLL_SECONDS) -> Operation[R]: ...
+    @overload
+    def prefetching(self, function: Callable[[], R], *, poll_seconds: float = PREFETCH_POLL_SECONDS) -> Operation[R]: ...
     def prefetching(self, function: Callable[[], Any], *, poll_seconds: float = PREFETCH_POLL_SECONDS) -> Operation[Any]:
         """Call ``function`` while blocks are claimed beside it before the one in use ends, so that ``next`` in it rarely waits.
 
