@@ -1,0 +1,70 @@
+"""`surewrite simulate`: its output, its JSON and its exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from surewrite.cli import simulate
+from surewrite.cli.main import main
+from surewrite.testing.planting.deciding import last_answer_wins
+from surewrite.testing.planting.planted import BUGS
+
+
+def test_no_violation_is_exit_code_zero_and_the_seed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--schedules", "44", "--seed", "s"]) == 0
+    printed = capsys.readouterr().out
+    assert "44 schedules" in printed
+    assert "seed s: no violation" in printed
+
+
+def test_the_json_has_the_stated_members(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--schedules", "10", "--scenario", "counts", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["schedules"] == 10
+    assert told["violations"] == 0
+    assert told["planted"] == {"found": 0, "of": 0}
+    assert told["seconds"] >= 0
+    assert told["scenarios"] == {"counts": 10}
+
+
+def test_a_violation_is_told_as_a_story_saved_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with last_answer_wins():
+        assert main(["simulate", "--schedules", "200", "--seed", "one", "--scenario", "saves", "--save", str(tmp_path)]) == 1
+        printed = capsys.readouterr().out
+        path = tmp_path / "saves-told-refused-took-effect.json"
+        assert f"written: {path}" in printed
+        assert "told refused, took effect: the put" in printed
+        assert main(["simulate", "--replay", str(path)]) == 1
+    assert "the promise is broken still" in capsys.readouterr().out
+    assert main(["simulate", "--replay", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["violations"] == 0
+
+
+def test_planted_bugs_make_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    few = BUGS[:2]
+    monkeypatch.setattr(simulate, "BUGS", few)
+    monkeypatch.setattr(simulate, "look_for_all", lambda seeds, progress: [simulate_look(bug, seed) for bug in few for seed in seeds])
+    assert main(["simulate", "--planted", "--seed", "s"]) == 0
+    printed = capsys.readouterr().out
+    assert few[0].name in printed
+    assert "2 of 2 planted bugs found with each of 5 seeds" in printed
+
+
+def simulate_look(bug, seed):
+    from surewrite.testing.planting.planted import look_for
+
+    return look_for(bug, seed)
+
+
+@pytest.mark.parametrize("words", [["--scenario", "no such"], ["--replay", "no-such-file.json"], ["--schedules", "-1"]])
+def test_what_cannot_be_done_is_said_and_is_no_success(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *words]) == 1
+    assert "surewrite: " in capsys.readouterr().err
+
+
+def test_the_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--scenario", "list"]) == 0
+    assert "transfers" in capsys.readouterr().out

@@ -1,0 +1,93 @@
+"""The plugin in a pytest of its own: fixtures, the marker, the seed, the story in the report, and nothing loaded that is not used."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SUITE = '''
+import sys
+import pytest
+import surewrite as sw
+from surewrite import Attribute, Entity
+
+
+class Clicks(Entity, discriminator="CLICKS", partition_key="CLICKS#{button}", sort_key="COUNT"):
+    button: Attribute[str]
+    count: Attribute[int] = sw.attribute(default=0)
+
+
+KEY = Clicks.key_of("buy")
+
+
+def scenario(world):
+    world.table(Clicks)
+
+    async def click(client):
+        for _ in range(3):
+            try:
+                return await client.of(Clicks).upsert(KEY, Clicks.count.add(1))
+            except sw.OutcomeUnknown:
+                continue
+            except sw.SurewriteError:
+                return
+
+    world.client("alice", click)
+    world.check(lambda world: None if (c := world.stored(KEY)) is None or c.count <= 1 else f"one click counted {c.count}")
+
+
+def test_nothing_is_loaded():
+    assert "surewrite.testing.simulator" not in sys.modules
+
+def test_fails(surewrite_world):
+    surewrite_world.run(scenario)
+
+@pytest.mark.surewrite_schedules(7)
+def test_marked(surewrite_world):
+    @surewrite_world
+    def quiet(world):
+        world.table(Clicks)
+    assert surewrite_world.schedules_run == 7
+
+def test_database(surewrite_db):
+    surewrite_db.table("shop").create_table(Clicks)
+    assert surewrite_db.table("shop").of(Clicks).upsert(KEY, Clicks.count.add(1)).count == 1
+
+def test_fresh_again(surewrite_db):
+    surewrite_db.table("shop").create_table(Clicks)
+
+def test_async_database(surewrite_async_db):
+    assert type(surewrite_async_db).__name__ == "AsyncDatabase"
+'''
+
+
+def run_suite(folder: Path, *options: str) -> str:
+    (folder / "test_suite.py").write_text(SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *options, "test_suite.py"]
+    if not _is_entry_point_loaded():
+        command[3:3] = ["-p", "surewrite.testing.pytest_plugin"]
+    return subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": ":".join(sys.path)}, capture_output=True, text=True, check=False).stdout
+
+
+def _is_entry_point_loaded() -> bool:
+    from importlib.metadata import entry_points
+
+    return any(entry.value == "surewrite.testing.pytest_plugin" for entry in entry_points(group="pytest11"))
+
+
+def test_a_failing_schedule_is_told_as_a_story_with_the_seed_that_makes_it_again(tmp_path: Path) -> None:
+    report = run_suite(tmp_path)
+    assert "1 failed, 5 passed" in report
+    assert "invariant: one click counted 2" in report
+    assert "alice    [0] is told: unknown: OutcomeUnknown" in report
+    seed = re.search(r"--surewrite-seed=(\S+)", report)
+    assert seed is not None
+    again = run_suite(tmp_path, f"--surewrite-seed={seed[1]}")
+    assert story_of(again) == story_of(report)
+
+
+def story_of(report: str) -> list[str]:
+    return [line for line in report.splitlines() if re.match(r"\s+\d+\.\d{3}  ", line)]
