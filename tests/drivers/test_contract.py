@@ -18,6 +18,7 @@ from surewrite.core.effects import (
     Steps,
     acquire,
     call_user,
+    join_side,
     new_id,
     now,
     pause,
@@ -333,6 +334,82 @@ def test_an_error_of_a_side_is_raised_where_it_is_stopped(make_runner: MakeRunne
 
     with pytest.raises(LookupError, match="of the side"):
         runner.run(steps())
+
+
+def test_a_side_that_is_waited_for_comes_to_its_end_and_gives_its_result(make_runner: MakeRunner) -> None:
+    runner = make_runner()
+
+    def side() -> Steps[str]:
+        for _ in range(50):
+            yield from pause(0.0)
+        return "done"
+
+    def steps() -> Steps[Any]:
+        handles = []
+        for _ in range(3):
+            handle = yield from start_side(Operation(side))
+            handles.append(handle)
+        results = []
+        for handle in handles:
+            result = yield from join_side(handle)
+            results.append(result)
+        return results
+
+    assert runner.run(steps()) == ["done"] * 3
+
+
+def test_an_error_of_a_side_is_raised_where_it_is_waited_for_and_the_others_are_stopped(make_runner: MakeRunner) -> None:
+    runner = make_runner()
+    said: list[str] = []
+
+    def failing() -> Steps[None]:
+        yield from new_id()
+        raise LookupError("of the side")
+
+    def lasting() -> Steps[None]:
+        try:
+            yield from for_ever(said)
+        finally:
+            said.append("ended")
+
+    def steps() -> Steps[None]:
+        yield from start_side(Operation(lasting))
+        for _ in range(100_000):
+            yield from pause(0.0)
+            if said:
+                break
+        handle = yield from start_side(Operation(failing))
+        yield from join_side(handle)
+
+    with pytest.raises(LookupError, match="of the side"):
+        runner.run(steps())
+    assert said == ["begun", "ended"]
+
+
+def test_a_side_that_waits_for_a_side_is_stopped_with_it(make_runner: MakeRunner) -> None:
+    runner = make_runner()
+    said: list[str] = []
+
+    def inner() -> Steps[None]:
+        try:
+            yield from for_ever(said)
+        finally:
+            said.append("ended")
+
+    def outer() -> Steps[None]:
+        handle = yield from start_side(Operation(inner))
+        yield from join_side(handle)
+
+    def steps() -> Steps[Any]:
+        handle = yield from start_side(Operation(outer))
+        for _ in range(100_000):
+            yield from pause(0.0)
+            if said:
+                break
+        return (yield from stop_side(handle))
+
+    assert runner.run(steps()) is None
+    assert said == ["begun", "ended"]
 
 
 def test_a_side_that_waits_for_a_lock_of_its_owner_does_not_keep_it_from_ending(make_runner: MakeRunner) -> None:
