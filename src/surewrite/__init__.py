@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from surewrite.core.conditions import Change, Condition, Operand
     from surewrite.core.contention import Statistics
     from surewrite.core.effects import Operation
-    from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, version
+    from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, unique, version
     from surewrite.core.indexes import Index, global_index, local_index
     from surewrite.core.keys import Key, Partition, Target, VersionedKey
     from surewrite.core.observation import Observation
-    from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Outcome, Refusal, RefusalReason, Refused
+    from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Outcome, Refusal, RefusalReason, Refused, TakenValue
     from surewrite.core.queries import Page
     from surewrite.core.retries import Attempt, ConflictKind
     from surewrite.core.sort_conditions import SortCondition, begins_with, between, equal, ge, gt, le, lt
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         TransactionCanceled,
         TransactionConflict,
         UndecodableItem,
+        ValueTaken,
         VersionConflict,
         WriteRefused,
         WrongEntityType,
@@ -106,16 +107,18 @@ _HOMES = {
     "Retry": "surewrite.client",
     "ServiceFault": "surewrite.errors",
     "SortCondition": "surewrite.core.sort_conditions",
-    "SurewriteError": "surewrite.errors",
     "Statistics": "surewrite.core.contention",
+    "SurewriteError": "surewrite.errors",
     "SurewriteWarning": "surewrite.errors",
     "Table": "surewrite.client",
+    "TakenValue": "surewrite.core.outcomes",
     "Target": "surewrite.core.keys",
     "Throttled": "surewrite.errors",
     "Transaction": "surewrite.client",
     "TransactionCanceled": "surewrite.errors",
     "TransactionConflict": "surewrite.errors",
     "UndecodableItem": "surewrite.errors",
+    "ValueTaken": "surewrite.errors",
     "VersionConflict": "surewrite.errors",
     "VersionedEntity": "surewrite.core.entities",
     "VersionedKey": "surewrite.core.keys",
@@ -135,6 +138,7 @@ _HOMES = {
     "local_index": "surewrite.core.indexes",
     "lt": "surewrite.core.sort_conditions",
     "time_to_live": "surewrite.core.entities",
+    "unique": "surewrite.core.entities",
     "version": "surewrite.core.entities",
 }
 
@@ -189,12 +193,14 @@ __all__ = [
     "SurewriteError",
     "SurewriteWarning",
     "Table",
+    "TakenValue",
     "Target",
     "Throttled",
     "Transaction",
     "TransactionCanceled",
     "TransactionConflict",
     "UndecodableItem",
+    "ValueTaken",
     "VersionConflict",
     "VersionedEntity",
     "VersionedKey",
@@ -215,6 +221,7 @@ __all__ = [
     "lt",
     "recipes",
     "time_to_live",
+    "unique",
     "version",
 ]
 

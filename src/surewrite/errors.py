@@ -12,6 +12,7 @@ Each class says what happened to the data::
     │  ├─ ItemNotFound (LookupError)   no item, or an expired one
     │  ├─ VersionConflict              somebody else wrote since the item was read
     │  ├─ WrongEntityType              an item of another type is stored under the key
+    │  ├─ ValueTaken                   another item has the value of a unique field
     │  ├─ TransactionConflict          still contended when the deadline came
     │  └─ TransactionCanceled          ask it for the refusal of a marker
     ├─ Throttled                       did not take effect: slow down
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from surewrite.core.answers import Reason
     from surewrite.core.effects import Operation
-    from surewrite.core.outcomes import Marker, Refusal
+    from surewrite.core.outcomes import Marker, Refusal, TakenValue
 
 T = TypeVar("T")
 
@@ -44,6 +45,10 @@ class SurewriteError(Exception):
         super().__init__(message)
         self.key = key
         self.attempts = attempts
+
+
+class SurewriteWarning(UserWarning):
+    """Advice on a design that works and costs more than it has to. Told once; nothing was refused for it."""
 
 
 class InvalidRequest(SurewriteError, ValueError):
@@ -98,6 +103,26 @@ class AlreadyExists(WriteRefused):
 
 class ItemNotFound(WriteRefused, LookupError):
     """No item is stored under the key, or it has expired."""
+
+
+class ValueTaken(WriteRefused):
+    """Another item has the value of a unique field.
+
+    ``field`` names the field and ``owner`` is the key of the item that has the value (``None`` where no answer showed it); where several
+    values are taken, those of the first, and ``taken`` has all of them.
+    """
+
+    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, taken: tuple[TakenValue, ...] = ()) -> None:
+        super().__init__(message, key=key, attempts=attempts)
+        self.taken = taken
+
+    @property
+    def field(self) -> str:
+        return self.taken[0].field
+
+    @property
+    def owner(self) -> Any:
+        return self.taken[0].owner
 
 
 class VersionConflict(WriteRefused):

@@ -10,7 +10,8 @@ from surewrite.core.decisions import CONFLICT_CODES, AnswerClass, Decision, brin
 from surewrite.core.effects import Moment, Steps, now, pause, random_number, send
 from surewrite.core.environment import Environment
 from surewrite.core.observation import Observation, ObservationKind
-from surewrite.core.plans import Plan, classify_refusal, is_own
+from surewrite.core.outcomes import RefusalReason
+from surewrite.core.plans import Plan, classify_refusal, explain_refusal, is_own
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
 
@@ -94,6 +95,8 @@ def _send_until_decided(environment: Environment, plan: Plan, course: _Course, d
             return (yield from _settle_by_reading(environment, plan, answer, number, course.in_doubt, deadline))
         if decision is not Decision.RESEND:
             return Ending(decision, answer, item, number, course.in_doubt)
+        if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
+            environment.contention.of(plan.table, plan.entity).conflict(plan.key, "transaction")
         moment = yield from now()
         seconds = yield from backoff_seconds(number)
         if moment.monotonic + seconds >= deadline or number == ATTEMPTS_MAX:
@@ -169,6 +172,7 @@ def read_until_answered(environment: Environment, plan: Plan, deadline: float) -
 
 
 def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:
+    _count(environment, plan, ending)
     if ending.decision in (Decision.APPLIED, Decision.RECOVERED, Decision.GONE, Decision.UNKNOWN, Decision.SUPERSEDED):
         applied = applied_in_this_run.get()
         if applied is not None:
@@ -178,6 +182,20 @@ def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -
     if environment.observer is not None:
         _observe_ending(environment, plan, ending)
     return ending
+
+
+def _count(environment: Environment, plan: Plan, ending: Ending) -> None:
+    counts = environment.contention.of(plan.table, plan.entity)
+    counts.end(plan.key, ending.attempts)
+    match ending.decision:
+        case Decision.RECOVERED:
+            counts.recovered += 1
+        case Decision.UNKNOWN | Decision.SUPERSEDED:
+            counts.unknown += 1
+        case Decision.REFUSED if ending.item is not None and explain_refusal(plan, ending.item) is RefusalReason.VERSION_CONFLICT:
+            counts.conflict(plan.key, "version")
+        case _:
+            pass
 
 
 def _observe_attempt(environment: Environment, plan: Plan, number: int, answer: AnswerClass, begun: Moment) -> Steps[None]:

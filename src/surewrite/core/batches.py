@@ -14,6 +14,7 @@ from surewrite.core import limits
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds
 from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
+from surewrite.core.conclusions import conclude, stored_entity
 from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
 from surewrite.core.effects import Moment, Steps, call_user, new_id, now, pause, send
 from surewrite.core.environment import Environment
@@ -26,7 +27,7 @@ from surewrite.core.reads import ask
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
-from surewrite.core.writes import NO_OPTIONS, conclude, stored_entity
+from surewrite.core.writes import NO_OPTIONS
 from surewrite.errors import InvalidRequest, SurewriteError, Throttled
 
 _UNPROCESSED: Final = Rejection("ProvisionedThroughputExceededException", "left unprocessed in each answer")
@@ -104,7 +105,7 @@ class _Entry:
 
 def batch_put(scope: Scope, entities: Iterable[Any], progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
     """Store each entity whole, whatever is stored under its key, 25 a request. The results are in the order of the entities."""
-    _require_unversioned(scope, "put")
+    _require_plain(scope, "put")
     given = list(entities)
 
     def entry(index: int, occasion: Occasion) -> _Entry:
@@ -116,7 +117,7 @@ def batch_put(scope: Scope, entities: Iterable[Any], progress: Progress | None) 
 
 def batch_delete(scope: Scope, targets: Iterable[Any], progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
     """Remove what is stored under each key, of whatever type, 25 a request; a missing item counts as removed."""
-    _require_unversioned(scope, "delete")
+    _require_plain(scope, "delete")
     given = list(targets)
 
     def entry(index: int, occasion: Occasion) -> _Entry:
@@ -126,10 +127,15 @@ def batch_delete(scope: Scope, targets: Iterable[Any], progress: Progress | None
     return (yield from _batch_write(scope, given, entry, progress))
 
 
-def _require_unversioned(scope: Scope, verb: str) -> None:
+def _require_plain(scope: Scope, verb: str) -> None:
     if scope.schema.version is not None:
         raise InvalidRequest(
             f"{scope.entity} has a version, which a batch of the service can neither check nor raise: use {verb}_many, a conditional write for each item"
+        )
+    if scope.schema.uniques:
+        raise InvalidRequest(
+            f"{scope.entity}.{scope.schema.uniques[0].field.name} is unique, and a batch of the service neither claims nor releases values: use {verb}_many,"
+            " a transaction for each item"
         )
 
 

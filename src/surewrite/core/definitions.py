@@ -20,6 +20,7 @@ from surewrite.core.fields import MISSING, Attribute, Declaration, FieldInfo
 from surewrite.core.indexes import EntityIndex, Index, entity_indexes, no_such_index
 from surewrite.core.paths import Path, path_to
 from surewrite.core.templates import KeyTemplate
+from surewrite.core.unique_fields import UniqueField, unique_fields
 from surewrite.errors import DefinitionError, InvalidRequest
 
 DEFINITION: Final = "_definition"
@@ -100,7 +101,7 @@ class Definition:
 
     __slots__ = (
         "_by_name", "_fields", "_indexes", "_locals", "_partition", "_paths", "_sort", "_version", "declared", "declared_indexes", "discriminator", "entity",
-        "key_fields", "partition_key", "schema", "sort_key", "versioned",
+        "key_fields", "partition_key", "schema", "sort_key", "uniques", "versioned",
     )  # fmt: skip
 
     def __init__(
@@ -124,6 +125,7 @@ class Definition:
         self.declared_indexes = indexes
         self.schema: Any = None
         self.key_fields: tuple[str, ...] = ()
+        self.uniques: tuple[UniqueField, ...] = ()
         self._locals: Mapping[str, object] | None = names
         self._fields: tuple[FieldInfo, ...] | None = None
         self._by_name: dict[str, FieldInfo] = {}
@@ -233,6 +235,8 @@ class Definition:
             self._check_key(fields)
         self._indexes = entity_indexes(self.entity.__name__, self.declared_indexes, self._by_name)
         self._version = next((field for field in fields if field.role == "version"), None)
+        if self.partition_key is not None:
+            self.uniques = unique_fields(self.entity.__name__, self.discriminator, self._by_name, self.key_fields)
         self._fields = fields
         self._locals = None
 
@@ -273,7 +277,8 @@ class Definition:
         if not stored_name:
             raise DefinitionError(f"{entity}.{name}: stored_as cannot be empty")
         default = self._default(name, codec, declaration.default, optional=optional)
-        return FieldInfo(entity, name, stored_name, codec, optional or declaration.role == "version", default, declaration.default_factory, declaration.role)
+        optional = optional or declaration.role == "version"
+        return FieldInfo(entity, name, stored_name, codec, optional, default, declaration.default_factory, declaration.role, declaration.unique)
 
     def _default(self, name: str, codec: Codec[Any], default: object, *, optional: bool) -> object:
         if default is MISSING or (default is None and optional):

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast, dataclass_transform
 
 from surewrite.core.definitions import Definition, definition_of, definitions_of_bases, read_fields, unknown_class_keyword
-from surewrite.core.fields import Attribute, FieldInfo, attribute, time_to_live, version
+from surewrite.core.fields import Attribute, FieldInfo, attribute, time_to_live, unique, version
 from surewrite.core.indexes import Index
 from surewrite.core.keys import Partition, Target, VersionedKey
 from surewrite.core.schemas import BoundSchema, Schema, TableLayout
@@ -30,6 +30,7 @@ __all__ = [
     "schema_of",
     "stored_state",
     "time_to_live",
+    "unique",
     "version",
     "with_stored",
 ]
@@ -81,7 +82,7 @@ def _names_around() -> Mapping[str, object]:
     return frame.f_locals
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(attribute, version, time_to_live))
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(attribute, version, time_to_live, unique))
 class EntityBase:
     """What entities with and without a version share; not for use by itself."""
 

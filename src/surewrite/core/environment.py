@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from surewrite.core.contention import Contention
 from surewrite.core.forks import FORKS, Forks
 from surewrite.core.observation import Observation, Observer
 from surewrite.core.registry import DoubtRegistry
@@ -19,6 +20,7 @@ class Environment:
     deadline_seconds: float = 10.0
     observer: Observer | None = None
     doubts: DoubtRegistry = field(default_factory=DoubtRegistry)
+    contention: Contention = field(default_factory=Contention)
     forks: Forks = FORKS
 
     def learn(self, *, tokens: bool | None = None, transactions: bool | None = None, old_item: bool | None = None) -> None:

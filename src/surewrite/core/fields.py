@@ -34,6 +34,15 @@ MISSING: Final = Missing.MISSING
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueRule:
+    """Says that one item only may have a value of the field; see ``unique()``."""
+
+    scope: str | None = None
+    normalise: Callable[[Any], str] | None = None
+    released_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """What is said of a field beside its type."""
 
@@ -42,6 +51,7 @@ class Declaration:
     stored_as: str | None = None
     codec: Codec[Any] | None = None
     role: Role = "plain"
+    unique: UniqueRule | None = None
 
 
 class Attribute(Generic[T]):
@@ -157,6 +167,61 @@ def attribute(
     return Attribute[Any](Declaration(default, default_factory, stored_as, codec))
 
 
+@overload
+def unique(
+    *,
+    default: T,
+    scope: str = ...,
+    normalise: Callable[[Any], str] = ...,
+    released_by: str = ...,
+    stored_as: str = ...,
+    codec: Codec[Any] = ...,
+) -> Attribute[T]: ...
+@overload
+def unique(
+    *,
+    default_factory: Callable[[], T],
+    scope: str = ...,
+    normalise: Callable[[Any], str] = ...,
+    released_by: str = ...,
+    stored_as: str = ...,
+    codec: Codec[Any] = ...,
+) -> Attribute[T]: ...
+@overload
+def unique(
+    *, scope: str = ..., normalise: Callable[[Any], str] = ..., released_by: str = ..., stored_as: str = ..., codec: Codec[Any] = ...
+) -> Attribute[Any]: ...
+def unique(
+    *,
+    default: object = MISSING,
+    default_factory: Callable[[], object] | None = None,
+    scope: str | None = None,
+    normalise: Callable[[Any], str] | None = None,
+    released_by: str | None = None,
+    stored_as: str | None = None,
+    codec: Codec[Any] | None = None,
+) -> Any:
+    """A field of which one item only may have each value: ``email: Attribute[str] = sw.unique(normalise=str.casefold)``.
+
+    Each value is claimed by an item of its own in the same table, which create, put, update, upsert and delete make, move and
+    remove in one transaction with the item itself. A value that another item has raises ``ValueTaken``, with its owner. A field
+    without a value claims nothing. ``default``, ``default_factory``, ``stored_as`` and ``codec`` are those of ``attribute()``.
+
+    ``scope`` narrows where a value must be the only one: ``"{tenant}"`` names fields whose values are part of the claim, other
+    text is part of it as it stands; without a value for one of these fields nothing is claimed. ``normalise`` makes of a value the
+    text that is claimed; it must give the same text for ever, since claims that were made by another one are not found again.
+    ``released_by`` names an optional field; while it has a value the item claims nothing, as after a soft delete. A type
+    with a time to live must name that field here: the service deletes an expired item and would leave its claims.
+
+    Cost: a write that claims or releases is a transaction, two write units per started KB of the item and of each claim, and, but
+    for create and for a put of a loaded entity, one consistent read. Other writes cost what they cost without it.
+    Raises ``DefinitionError`` for contradictions.
+    """
+    if default is not MISSING and default_factory is not None:
+        raise DefinitionError("unique() takes default or default_factory, not both")
+    return Attribute[Any](Declaration(default, default_factory, stored_as, codec, unique=UniqueRule(scope, normalise, released_by)))
+
+
 def version(*, stored_as: str | None = None, init: Literal[False] = False) -> Attribute[int | None]:
     """The version of an entity, a number that every write raises: ``revision: Attribute[int | None] = sw.version()``.
 
@@ -194,6 +259,7 @@ class FieldInfo:
     default: object
     default_factory: Callable[[], object] | None
     role: Role
+    unique: UniqueRule | None = None
 
     @property
     def is_set(self) -> bool:

@@ -12,6 +12,7 @@ from surewrite.errors import (
     ConditionFailed,
     ItemNotFound,
     TransactionCanceled,
+    ValueTaken,
     VersionConflict,
     WriteRefused,
     WrongEntityType,
@@ -32,6 +33,7 @@ class RefusalReason(Enum):
     VERSION_CONFLICT = "version conflict"
     CONDITION_FAILED = "condition failed"
     WRONG_ENTITY_TYPE = "wrong entity type"
+    VALUE_TAKEN = "value taken"
 
 
 _ERRORS: dict[RefusalReason, type[WriteRefused]] = {
@@ -47,7 +49,16 @@ _SENTENCES: dict[RefusalReason, str] = {
     RefusalReason.VERSION_CONFLICT: "another writer changed the item since it was read; nothing was written: read it again, decide again, write again",
     RefusalReason.CONDITION_FAILED: "the condition did not hold; nothing was written",
     RefusalReason.WRONG_ENTITY_TYPE: "an item of another type is stored under this key; nothing was written",
+    RefusalReason.VALUE_TAKEN: "another item has this value, and only one may; nothing was written",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TakenValue:
+    """A value that another item has: the unique field, and the key of that item; ``None`` where no answer showed it."""
+
+    field: str
+    owner: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ class Refusal(Generic[E]):
     """Why a write, or one action of a transaction, was refused. It is true, so that ``if refusal := result.refusal_of(marker)`` asks whether there is one.
 
     ``item`` is the stored entity that refused it: ``None`` where none is stored, or only an expired one, or one of another type.
+    ``taken`` are the values that other items have, with their owners.
     """
 
     reason: RefusalReason
@@ -88,6 +100,7 @@ class Refusal(Generic[E]):
     attempts: int = 1
     own_earlier_write: bool = False
     stored_type: str | None = None
+    taken: tuple[TakenValue, ...] = ()
 
     @property
     def existing(self) -> E:
@@ -106,6 +119,9 @@ class Refusal(Generic[E]):
             message += ". The stored item was written by an earlier call of this process whose outcome was in doubt"
         if self.reason is RefusalReason.WRONG_ENTITY_TYPE:
             return WrongEntityType(message, key=self.key, attempts=self.attempts, stored_type=self.stored_type)
+        if self.reason is RefusalReason.VALUE_TAKEN:
+            message = f"{self.entity}.{', '.join(value.field for value in self.taken)}: {_SENTENCES[self.reason]}"
+            return ValueTaken(message, key=self.key, attempts=self.attempts, taken=self.taken)
         return _ERRORS[self.reason](message, key=self.key, attempts=self.attempts, item=self.item, own_earlier_write=self.own_earlier_write)
 
 
@@ -126,7 +142,7 @@ Outcome = Applied[E] | Refused[E]
 
 def refused_for(refusal: Refusal[E]) -> Refused[E]:
     """The outcome of a write that has this refusal."""
-    return Refused(refusal.reason, refusal.entity, refusal.item, refusal.key, refusal.attempts, refusal.own_earlier_write, refusal.stored_type)
+    return Refused(refusal.reason, refusal.entity, refusal.item, refusal.key, refusal.attempts, refusal.own_earlier_write, refusal.stored_type, refusal.taken)
 
 
 class Marker(Generic[E]):

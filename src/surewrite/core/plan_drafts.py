@@ -108,7 +108,7 @@ class Draft:
         rendering = Rendering()
         body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
         text = rendering.condition(condition) if condition is not None else None
-        return self._finish(verb, body, rendering, text, condition, facts)
+        return self._finish(verb, body, rendering, text, condition, {**facts, "changes": tuple(changes)})
 
     def _finish(self, verb: Verb, body: dict[str, Any], rendering: Rendering, text: str | None, condition: ConditionTree | None, facts: dict[str, Any]) -> Plan:
         if text is not None:

@@ -19,6 +19,9 @@ from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 
+OVER_EXPIRED_ATTEMPTS_MAX = 8
+"""An upsert meets an expired item, and the sweep or another writer comes before its replacement: each round is a fresh decision."""
+
 
 def plan_create(scope: Scope, entity: Any, occasion: Occasion, options: Options) -> Plan:
     """Store a new item where none is, or only an expired one."""

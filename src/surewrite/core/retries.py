@@ -16,7 +16,7 @@ from surewrite.core.outcomes import Applied, RefusalReason
 from surewrite.core.reads import get
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.writes import put
-from surewrite.errors import AlreadyExists, ConditionFailed, InvalidRequest, TransactionCanceled, TransactionConflict, VersionConflict
+from surewrite.errors import AlreadyExists, ConditionFailed, InvalidRequest, TransactionCanceled, TransactionConflict, ValueTaken, VersionConflict
 
 RUNS = 5
 """With n writers that each write once a run loses at most n - 1 times; a hotter item needs more, or another design."""
@@ -35,7 +35,7 @@ class ConflictKind(Flag):
     TRANSACTION = auto()
     """A running transaction held an item until the deadline."""
     CONDITION = auto()
-    """A condition of the caller, or the existence that a create demands: usually an answer, not a conflict."""
+    """A condition of the caller, the existence that a create demands, or a value that another item has: usually an answer, not a conflict."""
 
 
 DEFAULT_KINDS = ConflictKind.VERSION | ConflictKind.TRANSACTION
@@ -48,7 +48,7 @@ def kind_of(error: BaseException) -> ConflictKind | None:
             return ConflictKind.VERSION
         case TransactionConflict():
             return ConflictKind.TRANSACTION
-        case ConditionFailed() | AlreadyExists():
+        case ConditionFailed() | AlreadyExists() | ValueTaken():
             return ConflictKind.CONDITION
         case TransactionCanceled():
             return _kind_of_cancellation(error)

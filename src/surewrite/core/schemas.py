@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
@@ -14,7 +14,7 @@ from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
 from surewrite.core.keys import Key
-from surewrite.core.stored import STATE, Stored, new_entity
+from surewrite.core.stored import NOTHING_HELD, STATE, Stored, new_entity
 from surewrite.core.templates import KeyTemplate
 from surewrite.core.values import AttributeValue, Item, equal, type_of
 from surewrite.errors import InvalidRequest, UndecodableItem, WrongEntityType
@@ -90,6 +90,13 @@ class BoundSchema(Generic[E]):
         self.index_keys = tuple({key.attribute: key for index in self.indexes for key in index.keys}.values())
         """The key attributes of all indexes, each once."""
         self._check_index_names()
+        self.uniques = definition.uniques
+        self._claim_fields = {field.name: field for unique in self.uniques for field in unique.fields}
+        self.claim_fields = tuple(self._claim_fields.values())
+        self.claim_names = frozenset(field.stored_name for field in self.claim_fields)
+        """The stored names of all fields that decide what an item claims."""
+        if self.uniques:
+            self._check_uniques()
         self._key_attributes = frozenset((*layout.key, *(field.stored_name for field in self.fields if field.name in self._key_fields)))
         added = (*layout.key, layout.discriminator, layout.stamp, layout.birth, *(key.attribute for key in self.index_keys))
         self._known = frozenset(name for name in (*self._by_stored_name, *added) if name is not None)
@@ -160,7 +167,54 @@ class BoundSchema(Generic[E]):
             if key.attribute in (layout.discriminator, layout.stamp, layout.birth):
                 raise InvalidRequest(f"{self._name}: the index {key.index!r} keeps its key in {key.attribute!r}, which the table uses: name another attribute")
 
+    def _check_uniques(self) -> None:
+        layout, place = self.layout, f"{self._name}.{self.uniques[0].field.name} is unique"
+        if len(layout.key) < 2 or self._templates[0][1].stored != "S":
+            raise InvalidRequest(f"{place}, and its claims are items beside it: the table needs a sort key, and a partition key that is text")
+        if layout.discriminator is None:
+            raise InvalidRequest(f"{place}, and its claims are told from its items by the discriminator, which this table has switched off")
+        if layout.stamp is None:
+            raise InvalidRequest(f"{place}, and what it claims rests on the stamp that was read, which this table has switched off")
+
+    # -------------------------------------------------------------------------------------------------------------- claims
+
+    def held(self, item: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+        """The attributes of an item that decide what it claims."""
+        return {name: item[name] for name in self.claim_names if name in item}
+
+    def claims_of(self, item: Mapping[str, AttributeValue]) -> dict[str, str]:
+        """What an item claims, each with the name of its field. Raises ``UndecodableItem`` where a value does not fit its field."""
+        return self.claims_of_values({name: self._claim_value(field, item) for name, field in self._claim_fields.items()})
+
+    def claims_of_values(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """The same for the values of an entity. Raises ``InvalidRequest`` for one that was read in part, without a field that decides."""
+        missing = next((name for name in self._claim_fields if name not in values), None)
+        if missing is not None:
+            raise InvalidRequest(f"{self._name}.{missing} was not read, and it decides what the item claims: get it whole")
+        found: dict[str, str] = {}
+        for unique in self.uniques:
+            claimed = unique.claimed(values)
+            if claimed is not None:
+                found[claimed] = unique.field.name
+        return found
+
+    def _claim_value(self, field: FieldInfo, item: Mapping[str, AttributeValue]) -> Any:
+        value = item.get(field.stored_name)
+        if value is None or _NULL in value:
+            return self._read_from_key(field, item) if field.name in self._key_fields else None
+        try:
+            return field.codec.decode(value)
+        except Undecodable as error:
+            raise UndecodableItem(f"{self._name}.{field.name}: {error}", entity=self.entity, field=field.name, stored_type=error.stored_type) from None
+
     # ---------------------------------------------------------------------------------------------------------------- keys
+
+    def key_fields_of(self, texts: Sequence[str]) -> dict[str, Any]:
+        """The fields of the key whose attributes hold these values, in the service's form. Raises ``Undecodable`` for values that no key of this type has."""
+        values: dict[str, Any] = {}
+        for (_, template), text in zip(self._templates, texts, strict=True):
+            values.update(template.parse(text))
+        return values
 
     def index(self, name: object) -> BoundIndex:
         """A declared index by its name; raises ``InvalidRequest`` for one that there is not."""
@@ -272,7 +326,8 @@ class BoundSchema(Generic[E]):
         if self.version is not None:
             values[self.version.name] = stored_version
         layout = self.layout
-        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, partial)
+        held = self.held(item) if self.uniques else NOTHING_HELD
+        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, partial, held)
         return new_entity(self.entity, values)
 
     def _check_type(self, item: Mapping[str, AttributeValue]) -> None:

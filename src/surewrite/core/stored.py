@@ -13,13 +13,16 @@ E = TypeVar("E")
 STATE: Final = "_stored"
 """Where an entity keeps it; no field can have such a name."""
 
+NOTHING_HELD: Final[Mapping[str, AttributeValue]] = {}
+"""Of an entity type without unique fields."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """The state of an item as an entity was read or stored: version, stamp and birth (``None`` where it has none).
 
     ``unknown`` are its attributes that the entity does not declare: a later put keeps them. ``partial`` is true for an
-    entity that was read in part.
+    entity that was read in part. ``held`` are the attributes, as they were stored, that decide what the item claims.
     """
 
     version: int | None
@@ -27,6 +30,7 @@ class Stored:
     birth: str | None
     unknown: Mapping[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
     partial: bool = False
+    held: Mapping[str, AttributeValue] = field(default_factory=lambda: NOTHING_HELD)
 
 
 def stored_state(entity: object) -> Stored | None:

@@ -31,6 +31,15 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimPart:
+    """What an action on a claim is for: the unique field, the type of the item, and, where the value is taken, the marker of the write that takes it."""
+
+    field: str
+    scope: Scope
+    taker: Marker[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """One action as the caller said it. ``plan`` makes it of an occasion and options that may hold merged checks."""
 
@@ -45,6 +54,14 @@ class Intent:
     """A conflict on this action outranks refusals of others: its item says what the whole transaction is about."""
     replace_expired: Callable[[Expected, Occasion], Plan] | None = None
     """Of an upsert: the replacement of exactly the expired item that refused it."""
+    changes: tuple[Change[Any], ...] = ()
+    """Of an update or upsert, as the caller said them."""
+    planned: bool = False
+    """The plan was made beforehand and takes no further condition."""
+    claim: ClaimPart | None = None
+    """Of an action on a claim, which the library adds."""
+    before: Item | None = None
+    """The item as it was read, where its write demands exactly it and is to tell what it left; of one that was absent the key alone."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -89,6 +106,8 @@ class TransactionDraft:
     name: str | None = None
     intents: list[Intent] = field(default_factory=list)
     committed: bool = False
+    tells_items: bool = False
+    """Writes that move claims tell what they left, which takes a read where it is not known."""
 
     def create(self, scope: Scope, entity: Any) -> Marker[Any]:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
@@ -104,14 +123,26 @@ class TransactionDraft:
     def put(self, scope: Scope, entity: Any, options: Options) -> Marker[Any]:
         return self._add(scope, "put", entity, scope.schema.key_of_entity(entity), options, lambda o, p: plan_put(scope, entity, o, p))
 
+    def put_planned(self, scope: Scope, entity: Any, plan: Plan) -> Marker[Any]:
+        """A put whose plan was made beforehand, and demands that what it replaces claims nothing."""
+        marker = self._add(scope, "put", entity, scope.schema.key_of_entity(entity), Options(), lambda _o, _p: plan)
+        self.intents[-1] = replace(self.intents[-1], planned=True)
+        return marker
+
     def update(self, scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Marker[Any]:
-        return self._add(scope, "update", target, _key(scope, target), options, lambda o, p: plan_update(scope, target, changes, o, p))
+        def plan(occasion: Occasion, merged: Options) -> Plan:
+            return plan_update(scope, target, changes, occasion, merged)
+
+        return self._add(scope, "update", target, _key(scope, target), options, plan, tuple(changes))
 
     def upsert(self, scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Marker[Any]:
         def replace_expired(expired: Expected, occasion: Occasion) -> Plan:
             return plan_upsert_over_expired(scope, target, changes, expired, occasion)
 
-        marker = self._add(scope, "upsert", target, _key(scope, target), options, lambda o, p: plan_upsert(scope, target, changes, o, p))
+        def plan(occasion: Occasion, merged: Options) -> Plan:
+            return plan_upsert(scope, target, changes, occasion, merged)
+
+        marker = self._add(scope, "upsert", target, _key(scope, target), options, plan, tuple(changes))
         self.intents[-1] = replace(self.intents[-1], replace_expired=replace_expired)
         return marker
 
@@ -129,11 +160,20 @@ class TransactionDraft:
         """A conflict on this marker's item is asked again before any other refusal counts: for the guard row of a recipe."""
         self.intents = [replace(intent, asks_again=True) if intent.marker is marker else intent for intent in self.intents]
 
-    def _add(self, scope: Scope, verb: str, subject: Any, key: Item, options: Options, plan: Callable[[Occasion, Options], Plan]) -> Marker[Any]:
+    def _add(
+        self,
+        scope: Scope,
+        verb: str,
+        subject: Any,
+        key: Item,
+        options: Options,
+        plan: Callable[[Occasion, Options], Plan],
+        changes: tuple[Change[Any], ...] = (),
+    ) -> Marker[Any]:
         if self.committed:
             raise InvalidRequest("this transaction was committed; begin another one")
         marker: Marker[Any] = Marker(f"{verb} {scope.entity} (action {len(self.intents) + 1})")
-        self.intents.append(Intent(marker, scope, verb, key, subject, options, plan))
+        self.intents.append(Intent(marker, scope, verb, key, subject, options, plan, changes=changes))
         return marker
 
 
@@ -167,7 +207,8 @@ def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str)
     actions = tuple(Action(intents[0].plan(occasion, merged_options(intents)), intents) for intents in _by_item(draft.intents))
     if len(actions) > limits.TRANSACTION_ACTIONS:
         raise InvalidRequest(
-            f"the transaction has {len(actions)} actions and the service takes {limits.TRANSACTION_ACTIONS}; it is not split, since half of it could fail"
+            f"the transaction has {len(actions)} actions, claims of unique values among them, and the service takes {limits.TRANSACTION_ACTIONS};"
+            " it is not split, since half of it could fail"
         )
     if draft.name is not None:
         _require_timeless(actions)

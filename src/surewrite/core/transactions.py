@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer, read_until_answered
+from surewrite.core.changed import changed_item
+from surewrite.core.claim_rounds import commit_with_claims
+from surewrite.core.conclusions import read_after, refusal, rejection, stored_entity
 from surewrite.core.decisions import BUSY_REASONS, AnswerClass, Decision, Guard, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.fence import FenceWord, settle_by_fence
 from surewrite.core.observation import Observation, ObservationKind
-from surewrite.core.outcomes import Canceled, Committed, Marker, Refusal
-from surewrite.core.plans import is_own
+from surewrite.core.outcomes import Canceled, Committed, Marker, Refusal, RefusalReason, TakenValue
+from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX
+from surewrite.core.plans import explain_refusal, is_own
 from surewrite.core.scopes import Occasion
 from surewrite.core.token_life import TokenLife
 from surewrite.core.token_probe import require_tokens
@@ -33,7 +38,8 @@ from surewrite.core.transaction_drafts import (
     token_of_name,
     unique_of_name,
 )
-from surewrite.core.writes import OVER_EXPIRED_ATTEMPTS_MAX, refusal, rejection, stored_entity
+from surewrite.core.uniqueness import taken_value
+from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
 
 R = TypeVar("R")
@@ -48,6 +54,12 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     """
     if draft.committed:
         raise InvalidRequest("this transaction was committed; begin another one")
+    if any(intent.scope.schema.uniques for intent in draft.intents):
+        return (yield from commit_with_claims(draft, _commit))
+    return (yield from _commit(draft))
+
+
+def _commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     environment = draft.environment
     moment = yield from now()
     if draft.name is None:
@@ -282,6 +294,7 @@ def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
     assert course.life is not None
     refusals: dict[Marker[Any], Refusal[Any]] = {}
     reasons: dict[Marker[Any], Reason] = {}
+    taken: dict[Marker[Any], list[TakenValue]] = {}
     found = course.answer.reasons if isinstance(course.answer, Rejection) else ()
     if environment.traits.old_item is None and any(reason.item is not None for reason in found):
         environment.learn(old_item=True)
@@ -293,8 +306,14 @@ def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
             item, seen = (None, False) if read is None else (read.body.get("Item"), True)
         for intent in action.intents:
             reasons[intent.marker] = reason
-            if refused:
+            if refused and intent.claim is None:
                 refusals[intent.marker] = refusal(intent.scope, action.plan, item, course.attempts, course.life.began, seen=seen)
+            elif refused and intent.claim is not None and intent.claim.taker is not None:
+                taken.setdefault(intent.claim.taker, []).append(taken_value(intent.claim, item))
+    for intent in (intent for action in course.plan.actions for intent in action.intents):
+        if intent.marker in taken and intent.marker not in refusals:
+            values = tuple(taken[intent.marker])
+            refusals[intent.marker] = Refusal(RefusalReason.VALUE_TAKEN, intent.scope.entity, key=intent.key, attempts=course.attempts, taken=values)
     return Canceled(refusals, reasons, attempts=course.attempts)
 
 
@@ -308,6 +327,8 @@ def _items(plan: TransactionPlan) -> dict[Marker[Any], Callable[[], Any]]:
 
 def _item_of(action: Action, intent: Intent) -> Callable[[], Any]:
     def stored() -> Any:
+        if intent.before is not None:
+            return _item_left(action, intent, intent.before)
         if intent.verb not in ("create", "put"):
             raise InvalidRequest(
                 f"{action.plan.entity}: a transaction returns no item, so what the {intent.verb} left is not known here: get it by its key",
@@ -318,6 +339,18 @@ def _item_of(action: Action, intent: Intent) -> Callable[[], Any]:
     return stored
 
 
+def _item_left(action: Action, intent: Intent, before: Item) -> Any:
+    """The item of a write that was made over exactly the item that was read: what was removed, what was there, or what is there now."""
+    plan = action.plan
+    if intent.verb == "delete":
+        return read_after(intent.scope, plan, before)
+    if intent.options.returning == "old":
+        return None if before.keys() == plan.key.keys() else read_after(intent.scope, plan, before)
+    if plan.stored is not None:
+        return read_after(intent.scope, plan, plan.stored)
+    return read_after(intent.scope, plan, changed_item(before, plan.changes))
+
+
 def _count_applied(plan: TransactionPlan) -> None:
     applied = applied_in_this_run.get()
     if applied is not None:
@@ -325,6 +358,30 @@ def _count_applied(plan: TransactionPlan) -> None:
 
 
 def _observe(environment: Environment, course: _Course, kind: ObservationKind, answer: str) -> None:
+    _count(environment, course, kind, answer)
     if environment.observer is not None:
         table = course.plan.actions[0].plan.table
         environment.observe(Observation(kind, "transaction", table, None, course.attempts, answer, 0.0))
+
+
+def _count(environment: Environment, course: _Course, kind: ObservationKind, answer: str) -> None:
+    """Each action counts for its type."""
+    reasons = course.answer.reasons if isinstance(course.answer, Rejection) else ()
+    for action, reason in zip_longest(course.plan.actions, reasons[: len(course.plan.actions)]):
+        plan = action.plan
+        counts = environment.contention.of(plan.table, plan.entity)
+        match kind:
+            case "attempt":
+                counts.attempts += 1
+                if answer == "done":
+                    counts.end(plan.key, 0)
+                if reason is not None and reason.code == "TransactionConflict":
+                    counts.conflict(plan.key, "transaction")
+            case "recovered":
+                counts.recovered += 1
+            case "unknown":
+                counts.unknown += 1
+            case "conflict":
+                counts.end(plan.key, 0)
+                if reason is not None and reason.item is not None and explain_refusal(plan, reason.item) is RefusalReason.VERSION_CONFLICT:
+                    counts.conflict(plan.key, "version")

@@ -20,7 +20,7 @@ from surewrite.core.requests import Request
 from surewrite.core.scopes import Scope
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
-from surewrite.core.writes import conclude
+from surewrite.core.conclusions import conclude
 from surewrite.errors import OutcomeUnknown, SurewriteError
 from surewrite.testing.explorer.stage import KEY, NOW_SECONDS, Stage, environment
 

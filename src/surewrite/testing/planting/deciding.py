@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from surewrite.core import attempts, decisions, fence, plans, transaction_drafts, transactions, writes
+from surewrite.core import attempts, conclusions, decisions, fence, plans, transaction_drafts, transactions, writes
 from surewrite.core.answers import Rejection
 from surewrite.core.decisions import AT_THE_DEADLINE, TABLES, AnswerClass, Decision, Guard, decide
 from surewrite.core.effects import Steps
@@ -25,6 +25,7 @@ Plant = AbstractContextManager[None]
 
 
 def last_answer_wins() -> Plant:
+    """Whatever the latest answer says is said, whether or not an earlier attempt is in doubt."""
     def forgetful(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:  # noqa: ARG001, FBT001
         return decide(guard, False, answer, raise_in_doubt=raise_in_doubt)
 
@@ -32,6 +33,7 @@ def last_answer_wins() -> Plant:
 
 
 def no_answer_is_no_doubt() -> Plant:
+    """A missing answer leaves nothing in doubt."""
     return together(replaced(attempts, brings_doubt=_never), replaced(transactions, brings_doubt=_never))
 
 
@@ -40,6 +42,7 @@ def _never(answer: AnswerClass) -> bool:  # noqa: ARG001
 
 
 def server_error_is_a_no() -> Plant:
+    """Status 500 is taken for proof that nothing was written."""
     real = decisions.class_of_answer
 
     def trusting(answer: Any) -> AnswerClass | None:
@@ -49,14 +52,17 @@ def server_error_is_a_no() -> Plant:
 
 
 def deadline_says_refused() -> Plant:
+    """Whatever is in doubt when the time is over counts as not made."""
     return entries_replaced(AT_THE_DEADLINE, {Decision.RESEND: (Decision.REJECTED, Decision.REJECTED)})
 
 
 def additions_are_sent_again() -> Plant:
+    """What counts twice if it is made twice is sent again after a missing answer."""
     return entries_replaced(TABLES[Guard.NOT_IDEMPOTENT], {AnswerClass.NO_ANSWER: (Decision.RESEND, Decision.RESEND)})
 
 
 def any_refusal_of_a_delete_is_gone() -> Plant:
+    """A delete in doubt that any item refuses is told gone."""
     return entries_replaced(TABLES[Guard.IDEMPOTENT_DELETE], {AnswerClass.OTHER: (Decision.REFUSED, Decision.GONE)})
 
 
@@ -71,6 +77,7 @@ def never_is_said_of_any_next_version() -> Plant:
 
 
 def own_writes_are_not_recognised() -> Plant:
+    """Nobody looks for the own stamp on the refusing item."""
     def never(plan: Plan, item: Item) -> bool:  # noqa: ARG001
         return False
 
@@ -78,17 +85,20 @@ def own_writes_are_not_recognised() -> Plant:
 
 
 def once_is_always_said() -> Plant:
+    """Every applied write is told to have taken effect exactly once."""
     return replaced(Plan, once=property(lambda plan: plan is not None))
 
 
 def unknown_is_told_as_a_conflict() -> Plant:
+    """What nobody knows is told as a conflict, as most clients do."""
     def conflict(scope: Any, plan: Plan, ending: Any) -> VersionConflict:  # noqa: ARG001
         return VersionConflict(f"{plan.entity}: another writer changed the item", key=plan.key)
 
-    return replaced(writes, unknown=conflict)
+    return together(replaced(conclusions, unknown=conflict), replaced(writes, unknown=conflict))
 
 
 def own_doubts_are_forgotten() -> Plant:
+    """A later refusal by an own write in doubt is told as another's."""
     def never(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
         return False
 
@@ -96,6 +106,7 @@ def own_doubts_are_forgotten() -> Plant:
 
 
 def any_conflict_is_an_own_earlier_write() -> Plant:
+    """Every conflict is told as one with an own earlier write."""
     def always(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
         return True
 
@@ -112,7 +123,8 @@ def tokens_live_for_ever() -> Plant:
 
 
 @contextmanager
-def token_is_fresh_in_doubt() -> Iterator[None]:
+def token_is_fresh_in_doubt() -> Generator[None, None, None]:
+    """Each attempt of a transaction has another token."""
     numbers = itertools.count(1)
 
     def request(plan: TransactionPlan) -> Request:
@@ -123,10 +135,12 @@ def token_is_fresh_in_doubt() -> Iterator[None]:
 
 
 def refused_transactions_are_not_fenced() -> Plant:
+    """A cancellation in doubt is taken for final."""
     return entries_replaced(TABLES[Guard.TOKEN], {AnswerClass.OTHER: (Decision.REFUSED, Decision.REFUSED)})
 
 
 def fence_uses_another_token() -> Plant:
+    """The fence is sent under a token of its own, and proves nothing."""
     real = vars(transaction_drafts)["_fence"]
 
     def elsewhere(scope: Any, token: str) -> Request:
@@ -137,6 +151,7 @@ def fence_uses_another_token() -> Plant:
 
 
 def fence_takes_a_mismatch_for_applied() -> Plant:
+    """A mismatch is taken for proof that the write took effect, though a cancelled one may be remembered."""
     real = vars(fence)["_after_fence"]
 
     def hasty(phase: Any, answer: AnswerClass) -> Any:
@@ -146,6 +161,7 @@ def fence_takes_a_mismatch_for_applied() -> Plant:
 
 
 def fence_takes_any_answer_for_its_own() -> Plant:
+    """A fence that was not answered, or mismatched, counts as if it had succeeded."""
     real = vars(fence)["_after_fence"]
 
     def hasty(phase: Any, answer: AnswerClass) -> Any:
@@ -155,6 +171,7 @@ def fence_takes_any_answer_for_its_own() -> Plant:
 
 
 def stamps_repeat() -> Plant:
+    """Every write of a process has the same stamp."""
     def same() -> Steps[str]:
         yield from ()
         return "AAAAAAAAAAAA"

@@ -1,0 +1,157 @@
+"""Belongs here: what a caller is told of a write that has ended: its outcome, its refusal, or the error in its place. Must not be here: sending, deciding."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from surewrite.core.answers import NotSent, Rejection
+from surewrite.core.attempts import Ending, describe_answer
+from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision
+from surewrite.core.effects import Moment
+from surewrite.core.entities import Stored, stored_state, with_stored
+from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
+from surewrite.core.plans import Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, stamp_of_write, stored_text
+from surewrite.core.scopes import Scope
+from surewrite.core.values import Item
+from surewrite.errors import (
+    ConnectionFailed,
+    InvalidRequest,
+    OldItemLost,
+    OutcomeUnknown,
+    SurewriteError,
+    Throttled,
+    TransactionConflict,
+    UndecodableItem,
+    WrongEntityType,
+)
+
+R = TypeVar("R")
+
+
+def applied_item(outcome: Applied[R] | Refused[Any]) -> R:
+    """The item of an applied write; raises the refusal of a refused one."""
+    if isinstance(outcome, Refused):
+        raise outcome.error()
+    return outcome.item
+
+
+def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Applied[Any] | Refused[Any]:
+    """The outcome for the caller, or the error where the word is not one of the item's own."""
+    match ending.decision:
+        case Decision.APPLIED | Decision.RECOVERED | Decision.GONE:
+            return Applied(
+                _item_after(scope, plan, ending),
+                once=plan.once or not ending.in_doubt,
+                recovered=ending.decision is Decision.RECOVERED,
+                gone=ending.decision is Decision.GONE,
+                attempts=ending.attempts,
+            )
+        case Decision.REFUSED:
+            return refused_for(refusal(scope, plan, ending.item, ending.attempts, started, seen=ending.seen))
+        case Decision.UNKNOWN | Decision.SUPERSEDED:
+            raise unknown(scope, plan, ending)
+        case _:
+            raise rejection(plan.entity, plan.verb, plan.key, ending)
+
+
+def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment, *, seen: bool) -> Refusal[Any]:
+    """The refusal of a plan by the stored item. An expired item is handed out as none, one of another type as that.
+
+    ``seen`` is whether no item means that none is stored; otherwise nobody knows which demand was not met.
+    """
+    stamp = stored_text(item, plan.names.stamp) if item is not None else None
+    return Refusal(
+        reason=explain_refusal(plan, item) if item is not None or seen else explain_unseen_refusal(plan),
+        entity=plan.entity,
+        item=entity_or_none(scope, plan, item),
+        key=plan.key,
+        attempts=attempts,
+        own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp_of_write(stamp), started.monotonic),
+        stored_type=foreign_type(plan, item) if item is not None else None,
+    )
+
+
+def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
+    """The refusing item as an entity. That it cannot be read must not hide how the write ended."""
+    if item is None or is_expired(plan, item):
+        return None
+    try:
+        return scope.schema.from_item(item)
+    except SurewriteError:
+        return None
+
+
+def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
+    superseded = ending.decision is Decision.SUPERSEDED
+    seen = " A newer order is stored: whatever became of this write, the newer state stays." if superseded else ""
+    return OutcomeUnknown(
+        f"{plan.entity}: the {plan.verb} may have taken effect, or may within five minutes: {describe_answer(ending.answer)}"
+        f" after {ending.attempts} attempt(s), and nothing proves either.{seen} Read the item before deciding again",
+        key=plan.key,
+        attempts=ending.attempts,
+        item=entity_or_none(scope, plan, ending.item),
+        plan=plan,
+        superseded=superseded,
+    )
+
+
+def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteError:
+    """The error of a write that did not take effect for a cause that is not the item's."""
+    answer, attempts = ending.answer, ending.attempts
+    if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
+        return TransactionConflict(
+            f"{entity}: a running transaction held the item until the deadline; the {verb} was not made, trying again is safe", key=key, attempts=attempts
+        )
+    if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
+        return Throttled(
+            f"{entity}: {describe_answer(answer)} until the deadline; the {verb} was not made: slow down, then try again", key=key, attempts=attempts
+        )
+    if isinstance(answer, Rejection):
+        return InvalidRequest(f"{entity}: the {verb} was not made: {describe_answer(answer)}: {answer.message}", key=key, attempts=attempts, code=answer.code)
+    detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
+    return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
+
+
+def stored_entity(scope: Scope, plan: Plan, entity: Any, stamp: str | None) -> Any:
+    """The entity as an attempt of ``plan`` with that stamp stored it, ready for the next write."""
+    assert plan.stored is not None
+    before = stored_state(entity)
+    birth = stored_text(plan.stored, plan.names.birth)
+    state = Stored(
+        version=plan.version,
+        stamp=stamp,
+        birth=stamp if birth == plan.stamp else birth,
+        unknown=before.unknown if before is not None else {},
+        held=scope.schema.held(plan.stored),
+    )
+    return with_stored(entity, state)
+
+
+def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
+    if ending.decision is Decision.GONE:
+        return None
+    if plan.returning == "old" and plan.verb != "delete":
+        if ending.in_doubt and not (plan.once and ending.decision is Decision.APPLIED):
+            raise OldItemLost(
+                f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came; to be sure of it, get the item and put it if unchanged",
+                key=plan.key,
+                attempts=ending.attempts,
+            )
+        return None if ending.item is None else read_after(scope, plan, ending.item)
+    if ending.item is None or plan.verb in ("create", "put"):
+        return None
+    return read_after(scope, plan, ending.item)
+
+
+def read_after(scope: Scope, plan: Plan, item: Item) -> Any:
+    """The item that came with an applied write. That it cannot be read must not be told as if nothing was written."""
+    try:
+        return scope.schema.from_item(item)
+    except (UndecodableItem, WrongEntityType) as error:
+        raise UndecodableItem(
+            f"{plan.entity}: the {plan.verb} was applied, and the item that it answered with cannot be read: {error}",
+            key=plan.key,
+            entity=scope.schema.entity,
+            field=error.field if isinstance(error, UndecodableItem) else None,
+            stored_type=error.stored_type if isinstance(error, UndecodableItem) else None,
+        ) from error
