@@ -196,7 +196,7 @@ def buffers(world: World) -> None:
                 counted[client.name] = counted.get(client.name, 0) + 1
                 counter.add()
             await client.tried(client.db.run(counter.flush()))
-            if client.choose(4) == 3:
+            if client.choose(2):
                 await client.tried(client.db.run(counter.forget_writers(idle_seconds=3_600.0)))
             await client.think(client.one_of((0.1, 4_000.0)))
         await client.tried(client.db.run(counter.stop()))
