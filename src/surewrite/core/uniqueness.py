@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.decisions import Guard
@@ -39,6 +39,10 @@ from surewrite.core.transaction_drafts import ClaimPart, Intent
 from surewrite.core.values import AttributeValue, Item, canonical_number
 from surewrite.errors import InvalidRequest, SurewriteError
 
+_NUMBER: Final = 0
+_BYTES: Final = b"CLAIM"
+"""What stands in the sort key of a claim where that is no text."""
+
 
 class _ClaimFields(Fields):
     claimed: Attribute[str] = attribute(stored_as="_claimed")
@@ -58,16 +62,17 @@ class UniqueClaim(_ClaimFields, Entity, discriminator="SUREWRITE_CLAIM", partiti
 class NumberedUniqueClaim(_ClaimFields, Entity, discriminator="SUREWRITE_CLAIM", partition_key="UNIQUE#{claimed}", sort_key="{position}"):
     """The same in a table whose sort key is a number."""
 
-    position: Attribute[int] = attribute(default=0, stored_as="_position")
+    position: Attribute[int] = attribute(default=_NUMBER, stored_as="_position")
 
 
 class BinaryUniqueClaim(_ClaimFields, Entity, discriminator="SUREWRITE_CLAIM", partition_key="UNIQUE#{claimed}", sort_key="{position}"):
     """The same in a table whose sort key is binary."""
 
-    position: Attribute[bytes] = attribute(default=b"CLAIM", stored_as="_position")
+    position: Attribute[bytes] = attribute(default=_BYTES, stored_as="_position")
 
 
-_CLAIMS: Mapping[str, type[Any]] = {"S": UniqueClaim, "N": NumberedUniqueClaim, "B": BinaryUniqueClaim}
+_CLAIMS: Final[Mapping[str, type[Any]]] = {"S": UniqueClaim, "N": NumberedUniqueClaim, "B": BinaryUniqueClaim}
+_POSITIONS: Final[Mapping[type[Any], int | bytes]] = {NumberedUniqueClaim: _NUMBER, BinaryUniqueClaim: _BYTES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +315,19 @@ def claim_scope(scope: Scope) -> Scope:
     return Scope(scope.environment, scope.table, schema_of(_CLAIMS[letters]).bind(scope.schema.layout))
 
 
+def claim_key(claims: Scope, claimed: str) -> Key[Any]:
+    """The key of a claim."""
+    entity: Any = claims.schema.entity
+    key: Key[Any] = entity.key_of(claimed) if entity is UniqueClaim else entity.key_of(claimed, _POSITIONS[entity])
+    return key
+
+
+def new_claim(scope: Scope, claims: Scope, claimed: str, field: str, owner: Item) -> Any:
+    """A claim for the item that has this key, or is this one."""
+    discriminator = scope.schema.definition.discriminator
+    return claims.schema.entity(claimed=claimed, entity=discriminator, field=field, owner=owner_text(scope, owner))
+
+
 def owner_text(scope: Scope, key: Item) -> str:
     """An item's key as a claim holds it."""
     values = [canonical_number(key[name][letters]) if letters == "N" else key[name][letters] for name, letters in scope.schema.key_attribute_types()]
@@ -369,27 +387,21 @@ def claim_intents(movements: Sequence[Movement], foreign: frozenset[str]) -> dic
 
 
 def _claim_intent(moved: _Claim, *, foreign: bool) -> Intent:
-    scope, claimed = claim_scope(moved.scope), moved.claimed
+    scope = claim_scope(moved.scope)
     claims = scope.schema.entity
     part = ClaimPart(moved.field, moved.scope, None if moved.taker is None else moved.taker.intent.marker)
-    key = claims.key_of(claimed) if scope.schema.definition.key_fields == ("claimed",) else claims.key_of(claimed, _position(claims))
+    key = claim_key(scope, moved.claimed)
     marker: Marker[Any] = Marker(f"the claim of a value of {moved.scope.entity}.{moved.field}")
     place = scope.schema.key_item(key)
     if moved.taker is not None:
-        owner = moved.taker.owner
-        discriminator, name = moved.scope.schema.definition.discriminator, moved.field
-        claim = claims(claimed=claimed, entity=discriminator, field=name, owner=owner)
-        free = claim_is_free(scope, (owner, *moved.leaving))
+        claim = new_claim(moved.scope, scope, moved.claimed, moved.field, moved.taker.intent.key)
+        free = claim_is_free(scope, (claim.owner, *moved.leaving))
         return Intent(marker, scope, "put", place, claim, Options(condition=free), lambda o, p: plan_put(scope, claim, o, p), claim=part)
     if foreign:
         others = Condition[Any](claims, all_of(exists(_owner()), *(Compare("<>", _owner(), Value({"S": owner})) for owner in moved.leaving)))  # type: ignore[arg-type]
         return Intent(marker, scope, "check", place, key, Options(condition=others), lambda o, p: _unsent(scope, key, o, p, "check"), claim=part)
     free = claim_is_free(scope, moved.leaving)
     return Intent(marker, scope, "delete", place, key, Options(condition=free), lambda o, p: _unsent(scope, key, o, p, "delete"), claim=part)
-
-
-def _position(claims: type[Any]) -> Any:
-    return b"CLAIM" if claims is BinaryUniqueClaim else 0
 
 
 def _owner() -> Any:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from surewrite.recipes.append import Appended as Appended
     from surewrite.recipes.append import AppendOutcome as AppendOutcome
     from surewrite.recipes.buffered_counters import BufferedCounter as BufferedCounter
+    from surewrite.recipes.claim_repair import ClaimFault as ClaimFault
+    from surewrite.recipes.claim_repair import ClaimFinding as ClaimFinding
+    from surewrite.recipes.claim_repair import ClaimsReport as ClaimsReport
+    from surewrite.recipes.claim_repair import repair_claims as repair_claims
+    from surewrite.recipes.claim_repair import verify_claims as verify_claims
     from surewrite.recipes.consumers import Consumed as Consumed
     from surewrite.recipes.consumers import Consumer as Consumer
     from surewrite.recipes.counters import AtMostOnceCounter as AtMostOnceCounter
@@ -63,6 +68,8 @@ if TYPE_CHECKING:
     from surewrite.recipes.soft_deletes import Deletion as Deletion
     from surewrite.recipes.soft_deletes import DeletionOutcome as DeletionOutcome
     from surewrite.recipes.soft_deletes import SoftDeletes as SoftDeletes
+    from surewrite.recipes.uniqueness import Claims as Claims
+    from surewrite.recipes.uniqueness import ValueClaim as ValueClaim
 
 _MODULES = {
     "AnswerNotKept": "idempotency_records",
@@ -72,6 +79,10 @@ _MODULES = {
     "AtMostOnceCounter": "counters",
     "Backlog": "outbox",
     "BufferedCounter": "buffered_counters",
+    "ClaimFault": "claim_repair",
+    "ClaimFinding": "claim_repair",
+    "Claims": "uniqueness",
+    "ClaimsReport": "claim_repair",
     "Consumed": "consumers",
     "Consumer": "consumers",
     "Deletion": "soft_deletes",
@@ -116,9 +127,12 @@ _MODULES = {
     "TieRule": "ordered",
     "Tombstones": "ordered",
     "TransactionalCounter": "counters",
+    "ValueClaim": "uniqueness",
     "WindowedCounter": "counters",
     "handle_queue_batch": "queue_batches",
     "queue_batch": "queue_batches",
+    "repair_claims": "claim_repair",
+    "verify_claims": "claim_repair",
 }
 
 
