@@ -123,6 +123,7 @@ async def test_a_number_of_writes_at_a_time_that_makes_no_sense_is_refused(shop,
         await shop.of(Note).put_many([Note(id="a")], parallel=parallel)
 
 
+@pytest.mark.real_time  # a write that is sent again pauses first
 async def test_a_bulk_write_recognises_its_own_write_after_a_lost_answer(lossy, shop_name) -> None:
     db, faults = lossy()
     pages = db.table(shop_name).of(Page)
