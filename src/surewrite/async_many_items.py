@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, overload
 
 from surewrite.core import batches, bulk, queries
 from surewrite.core.bulk import PARALLEL, BulkResult, Progress
@@ -203,11 +203,11 @@ class AsyncManyOfAnyType:
             found = self._scopes[entity] = Scope(self._environment, self._name, schema_of(entity).bind(self._layout))
         return found
 
-    def scope_for(self, target: Any) -> Scope:
+    def scope_for(self, target: object) -> Scope:
         """The scope of the type of an entity or key. For recipes."""
         if is_key(target):
             return self.scope_of(target.entity)
-        return self.scope_of(cast("type[Any]", type(target)))
+        return self.scope_of(type(target))
 
     def _scopes_of(self, types: Sequence[type[Any]]) -> list[Scope]:
         return [self.scope_of(entity) for entity in types]
