@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from surewrite.cli.racing.announcements import Announcements
 from surewrite.cli.racing.appends import Appends
 from surewrite.cli.racing.counter import ExactCounter
 from surewrite.cli.racing.deposits import Deposits
 from surewrite.cli.racing.events import OrderedEvents
+from surewrite.cli.racing.payments import Payments
 from surewrite.cli.racing.registration import Registration
 from surewrite.cli.racing.scenario import Scenario
 from surewrite.cli.racing.stock import StockNotBelowZero
 from surewrite.cli.racing.transfers import Transfers
 
-SCENARIOS: tuple[Scenario, ...] = (Deposits(), StockNotBelowZero(), Transfers(), Registration(), ExactCounter(), Appends(), OrderedEvents())
+SCENARIOS: tuple[Scenario, ...] = (
+    Deposits(),
+    StockNotBelowZero(),
+    Transfers(),
+    Registration(),
+    ExactCounter(),
+    Appends(),
+    OrderedEvents(),
+    Payments(),
+    Announcements(),
+)
 
 
 def scenario_named(name: str) -> Scenario:
