@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SUITE = '''
+SUITE = """
 import sys
 import pytest
 import surewrite as sw
@@ -61,7 +61,7 @@ def test_fresh_again(surewrite_db):
 
 def test_async_database(surewrite_async_db):
     assert type(surewrite_async_db).__name__ == "AsyncDatabase"
-'''
+"""
 
 
 def run_suite(folder: Path, *options: str) -> str:

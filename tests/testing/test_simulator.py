@@ -14,7 +14,7 @@ import surewrite as sw
 from surewrite import Attribute, Entity
 from surewrite.core.effects import Lock, Operation, acquire, join_side, pause, release, start_side, stop_side
 from surewrite.testing.choices import Choices
-from surewrite.testing.faults import ApplyLate, FaultPlan, LoseAnswer, LoseRequest, NotSentAtAll, Reject, ServerError, Step, Throttle, Where
+from surewrite.testing.faults import NO_FAULTS, ApplyLate, FaultPlan, LoseAnswer, LoseRequest, NotSentAtAll, Reject, ServerError, Step, Throttle, Where
 from surewrite.testing.runs import run_by_seed
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.scenarios.accounts import saves, saves_in_plain_code
@@ -32,7 +32,7 @@ KEY = Tally.key_of("t")
 STORED = {"pk": {"S": "TALLY#t"}, "sk": {"S": "TALLY"}, "_type": {"S": "TALLY"}, "name": {"S": "t"}, "count": {"N": "0"}}
 
 
-def quiet_world(plan: FaultPlan = FaultPlan(), settings: WorldSettings | None = None) -> World:
+def quiet_world(plan: FaultPlan = NO_FAULTS, settings: WorldSettings | None = None) -> World:
     """A world in which nothing special happens but what the plan says."""
     world = World(Choices(0, {}), settings, plan=plan)
     world.table(Tally)
@@ -40,7 +40,7 @@ def quiet_world(plan: FaultPlan = FaultPlan(), settings: WorldSettings | None = 
     return world
 
 
-def told(code, plan: FaultPlan = FaultPlan(), settings: WorldSettings | None = None):
+def told(code, plan: FaultPlan = NO_FAULTS, settings: WorldSettings | None = None):
     """What one awaited client is told, and the world after it."""
     world = quiet_world(plan, settings)
     answers = []

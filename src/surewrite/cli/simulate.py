@@ -112,7 +112,9 @@ def _search_text(result: SearchResult, failures: Sequence[Run], saved: Sequence[
         lines += [f"--- {run_.scenario.name}, seed {run_.seed}", run_.story, ""]
     lines += [f"written: {path}" for path in saved]
     rate = result.schedules / seconds if seconds else 0.0
-    lines.append(f"{result.schedules:,} schedules of {len(scenarios)} scenarios in {seconds:.1f} s ({rate:,.0f} a second), seed {seed}: {_count(result.violations)}")
+    lines.append(
+        f"{result.schedules:,} schedules of {len(scenarios)} scenarios in {seconds:.1f} s ({rate:,.0f} a second), seed {seed}: {_count(result.violations)}"
+    )
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from surewrite.core.answers import Answer, NotSent
 from surewrite.core.effects import (
     Acquire,
     CallUser,
@@ -28,7 +29,6 @@ from surewrite.core.effects import (
     Steps,
     StopSide,
 )
-from surewrite.core.answers import Answer, NotSent
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.asynchronous import AsyncDriver

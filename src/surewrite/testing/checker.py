@@ -1,4 +1,6 @@
-"""Belongs here: is this history of one item possible under that model: yes, no with the smallest explanation, or out of budget. Must not be here: running anything, models.
+"""Belongs here: is this history of one item possible under that model: yes, no with the smallest explanation, or out of budget.
+
+Must not be here: running anything, models.
 
 Linearizability: each event takes effect at one moment between its call and its word, such that the results are those of
 the model. An event in doubt may do so later, or never; an idempotent write in doubt may do so several times. The search

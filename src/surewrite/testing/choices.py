@@ -1,4 +1,6 @@
-"""Belongs here: where a simulated world takes every decision from: chance by a seed, or what a stored plan says. Must not be here: what the decisions are about.
+"""Belongs here: where a simulated world takes every decision from: chance by a seed, or what a stored plan says.
+
+Must not be here: what the decisions are about.
 
 Every decision has a label, such as ``("alice", 3, "fate")``, and a value that stands for "nothing special". While chance
 decides, whatever differs from that value is kept. The kept decisions alone make the same run again; leaving one out means

@@ -1,4 +1,7 @@
-"""Belongs here: a queue and a stream feed that deliver at least once, late, repeated and out of order, as real ones may. Must not be here: what is done with a message."""
+"""Belongs here: a queue and a stream feed that deliver at least once, late, repeated and out of order, as real ones may.
+
+Must not be here: what is done with a message.
+"""
 
 from __future__ import annotations
 

@@ -1,19 +1,21 @@
-"""Belongs here: the guarantee table, applied to what happened: is each word true, did each write take effect as often as its class allows. Must not be here: running a world, invariants of one scenario."""
+"""Belongs here: the guarantee table, applied to what happened: is each word true, did each write take effect as often as its class allows.
+
+Must not be here: running a world, invariants of one scenario.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 from surewrite.core.answers import Rejection
-from surewrite.core.outcomes import Applied
 from surewrite.testing.ledger import WRITE_VERBS, Call, Execution, Ledger
 from surewrite.testing.states import scopes_of, stored_birth, text_at
 from surewrite.testing.violations import Violation
 from surewrite.testing.write_classes import WriteClass, class_of_write
-
 
 _RESENT = "resent by the transport"
 _STAMP = re.compile(r"(-|\d+):[A-Za-z0-9_-]{12}(\.\d+)?")
@@ -24,7 +26,7 @@ def violations_of(ledger: Ledger) -> Iterator[Violation]:
     for call in ledger.calls:
         if call.verb in WRITE_VERBS:
             effects = operation_effects(ledger, call)
-            yield from _judge_word(ledger, call, effects)
+            yield from _judge_word(call, effects)
             if len(effects) > 1 and effects[0].attempt.call is call:
                 yield from _judge_repeats(ledger, call, effects)
             yield from _judge_recognition(call)
@@ -41,7 +43,7 @@ def operation_effects(ledger: Ledger, call: Call) -> list[Execution]:
     draft = call.arguments.get("draft")
     if draft is not None and draft.name is not None:
         same = [other for other in ledger.calls if other.verb == "commit" and other.arguments["draft"].name == draft.name]
-    elif not own and isinstance(call.result, Applied) and call.result.recovered and call.verb == "update":
+    elif not own and call.applied is not None and call.applied.recovered and call.verb == "update":
         trees = _change_trees(call)
         same = [other for other in ledger.calls if other.verb == "update" and _change_trees(other) == trees]
     else:
@@ -53,7 +55,7 @@ def _change_trees(call: Call) -> list[Any]:
     return [change.tree for change in call.arguments["changes"]]
 
 
-def _judge_word(ledger: Ledger, call: Call, effects: list[Execution]) -> Iterator[Violation]:
+def _judge_word(call: Call, effects: list[Execution]) -> Iterator[Violation]:
     match call.word:
         case "applied":
             before = [effect for effect in effects if effect.tick < call.ended_tick]
@@ -79,13 +81,15 @@ def _judge_repeats(ledger: Ledger, call: Call, effects: list[Execution]) -> Iter
     request = effects[0].attempt.request
     stamp = next((scope.names.stamp for scope in scopes_of(call) if scope.names.stamp is not None), "_s")
     kind = class_of_write(request, stamp)
-    said_once = isinstance(call.result, Applied) and call.result.once
+    said_once = call.applied is not None and call.applied.once
     same_life = _in_one_life(ledger, effects)
     # A transport that sends by itself again is beyond the library: it counts additions twice, and brings stamps back. What
     # the library must not do then is to say "once" of its own write that was sent again.
     repeated_below = call.allows_repeats or any(attempt.fate == _RESENT for attempt in call.attempts)
     brought_back = kind is WriteClass.STAMPED and any(attempt.fate == _RESENT for other in ledger.calls for attempt in other.attempts)
-    allowed = brought_back or kind is WriteClass.IDEMPOTENT or (kind is WriteClass.NOT_IDEMPOTENT and repeated_below) or (kind is WriteClass.LIFE and not same_life)
+    allowed = (
+        brought_back or kind is WriteClass.IDEMPOTENT or (kind is WriteClass.NOT_IDEMPOTENT and repeated_below) or (kind is WriteClass.LIFE and not same_life)
+    )
     if not allowed:
         yield _violation("took effect twice", call, f"took effect {_times(effects)}, and may do so {kind.value}")
     elif said_once and kind is not WriteClass.LIFE and not brought_back:
@@ -120,12 +124,16 @@ def _content(effect: Execution) -> str:
 def _without_stamps(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    members: dict[str, Any] = value
-    return {name: member for name, member in members.items() if not (isinstance(member, dict) and _STAMP.fullmatch(str(member.get("S"))))}
+    members = cast("dict[str, Any]", value)
+    return {name: member for name, member in members.items() if not _is_stamp(member)}
+
+
+def _is_stamp(value: Any) -> bool:
+    return isinstance(value, dict) and _STAMP.fullmatch(str(cast("dict[str, Any]", value).get("S"))) is not None
 
 
 def _is_gone(call: Call) -> bool:
-    return isinstance(call.result, Applied) and call.result.gone
+    return call.applied is not None and call.applied.gone
 
 
 def _writes_something(call: Call) -> bool:
@@ -135,7 +143,7 @@ def _writes_something(call: Call) -> bool:
 
 def _in_one_life(ledger: Ledger, effects: list[Execution]) -> bool:
     """Whether two of the effects met the same life of the item: nobody deleted it in between, nor made it anew."""
-    for one, other in zip(effects, effects[1:], strict=False):
+    for one, other in pairwise(effects):
         first, second = one.changes[0], other.changes[0]
         between = [commit for commit in ledger.by_place[first.place] if first.position < commit.position < second.position]
         ended = any(commit.after is None or (commit.before is not None and stored_birth(commit.before) != stored_birth(commit.after)) for commit in between)

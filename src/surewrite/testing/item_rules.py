@@ -1,4 +1,7 @@
-"""Belongs here: rules about the stored items and what callers are handed of them: versions, births, stamps, reads. Must not be here: how often a write took effect."""
+"""Belongs here: rules about the stored items and what callers are handed of them: versions, births, stamps, reads.
+
+Must not be here: how often a write took effect.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 from surewrite.core.entities import stored_state
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Applied, Refused, RefusalReason
+from surewrite.core.outcomes import Applied, RefusalReason, Refused
 from surewrite.core.scopes import Scope
 from surewrite.core.values import Item
 from surewrite.errors import WriteRefused
@@ -56,10 +59,10 @@ def _judge_commit(commit: Commit, scope: Scope, tolerance: float) -> Iterator[Vi
     if birth is not None and before is not None and keeps and not starts_life and text_at(before, birth) not in (None, text_at(after, birth)):
         yield _violation("birth", call, f"changed the birth of an item at {commit.at:.3f}, and its life went on")
     if call.verb == "put" and before is not None and stored_state(call.subject) is not None and scope.names.version is not None:
-        yield from _judge_unknown_attributes(call, scope, before, after)
+        yield from _judge_unknown_attributes(call, before, after)
 
 
-def _judge_unknown_attributes(call: Call, scope: Scope, before: Item, after: Item) -> Iterator[Violation]:
+def _judge_unknown_attributes(call: Call, before: Item, after: Item) -> Iterator[Violation]:
     lost = sorted(name for name in stored_state(call.subject).unknown if name in before and name not in after)  # type: ignore[union-attr]
     if lost:
         yield _violation("dropped attributes", call, f"dropped attributes that it had read and does not know: {', '.join(lost)}")
@@ -82,31 +85,40 @@ def _judge_read(world: World, call: Call) -> Iterator[Violation]:
 def _judge_handed_out(world: World, call: Call) -> Iterator[Violation]:
     """The entity that a write hands out is what it stored; the one that refused it was stored while it ran."""
     scope: Scope = call.arguments["scope"]
-    result, error = call.result, call.error
-    if isinstance(result, Applied) and result.gone:
+    applied, refused, error = call.applied, call.refused, call.error
+    if applied is not None:
+        yield from _judge_applied(world, call, scope, applied)
+    elif refused is not None:
+        yield from _judge_refusal(world, call, scope, refused)
+    elif isinstance(error, WriteRefused) and error.item is not None and call.verb == "modify":
+        yield from _judge_refusing_item(world, call, scope, error.item)
+
+
+def _judge_applied(world: World, call: Call, scope: Scope, applied: Applied[Any]) -> Iterator[Violation]:
+    if applied.gone:
         birth = getattr(stored_state(call.subject), "birth", None) if not isinstance(call.subject, Key) else None
         states = _states_during(world, call, 0.0)
         if not any(_is_absent(state, scope, world, call) or (birth is not None and state is not None and text_at(state, "_b") != birth) for state in states):
             yield _violation("gone", call, "was told that the item is gone, and it was there all the time")
-    elif isinstance(result, Applied) and result.item is not None and call.verb != "delete":
+    elif applied.item is not None and call.verb != "delete":
         options = call.arguments.get("options")
         old = getattr(options, "returning", "new") == "old"
         states = [change.before if old else change.after for effect in call.effects() for change in effect.changes]
-        if result.recovered:
+        if applied.recovered:
             states = [*states, *_states_during(world, call, 0.0)]
-        if not any(state is not None and _is_state(result.item, state, scope) for state in states):
+        if not any(state is not None and _is_state(applied.item, state, scope) for state in states):
             yield _violation("handed out", call, "handed out an entity that is not what it stored")
-    elif isinstance(result, Refused):
-        yield from _judge_refusal(world, call, scope, result)
-    elif isinstance(error, WriteRefused) and error.item is not None and call.verb in ("modify",):
-        if not _is_among(error.item, _states_during(world, call, 0.0), scope, world, call):
-            yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
+
+
+def _judge_refusing_item(world: World, call: Call, scope: Scope, item: Any) -> Iterator[Violation]:
+    if not _is_among(item, _states_during(world, call, 0.0), scope, world, call):
+        yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
 
 
 def _judge_refusal(world: World, call: Call, scope: Scope, refused: Refused[Any]) -> Iterator[Violation]:
     states = _states_during(world, call, 0.0)
-    if refused.item is not None and not _is_among(refused.item, states, scope, world, call):
-        yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
+    if refused.item is not None:
+        yield from _judge_refusing_item(world, call, scope, refused.item)
     if refused.reason is RefusalReason.ITEM_NOT_FOUND and not any(_is_absent(state, scope, world, call) for state in states):
         yield _violation("not found", call, "was told that no item is stored, and one was all the time")
     if refused.item is not None:

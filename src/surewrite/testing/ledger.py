@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.effects import Lock
+from surewrite.core.outcomes import Applied, Refused
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
 from surewrite.testing.watched_store import Place, Stored
@@ -37,7 +38,7 @@ class Attempt:
     answer: Answer | None = None
     answered_at: float | None = None
     answered_tick: int = 0
-    executions: list[Execution] = field(default_factory=lambda: [])
+    executions: list[Execution] = field(default_factory=list["Execution"])
 
     @property
     def doubtful(self) -> bool:
@@ -119,6 +120,16 @@ class Call:
         return None
 
     @property
+    def applied(self) -> Applied[Any] | None:
+        """The outcome, if the call had one that says applied."""
+        return self.result if _is_applied(self.result) else None
+
+    @property
+    def refused(self) -> Refused[Any] | None:
+        """The outcome, if the call had one that says refused."""
+        return self.result if _is_refused(self.result) else None
+
+    @property
     def was_in_doubt(self) -> bool:
         """Whether some attempt was not answered by the service, or was sent again by the transport."""
         return any(attempt.doubtful for attempt in self.write_attempts())
@@ -187,3 +198,11 @@ class Ledger:
         states: list[Item | None] = [self.state_at(place, first_position)]
         states.extend(commit.after for commit in self.by_place.get(place, ()) if first_position <= commit.position < end_position)
         return states
+
+
+def _is_applied(result: object) -> TypeGuard[Applied[Any]]:
+    return isinstance(result, Applied)
+
+
+def _is_refused(result: object) -> TypeGuard[Refused[Any]]:
+    return isinstance(result, Refused)

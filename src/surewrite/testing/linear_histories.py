@@ -8,7 +8,7 @@ from typing import Any
 
 from surewrite.core.entities import stored_state
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Applied, Refused, RefusalReason
+from surewrite.core.outcomes import RefusalReason
 from surewrite.testing.checker import Event, NotPossible, check_history
 from surewrite.testing.ledger import READ_VERBS, WRITE_VERBS, Call
 from surewrite.testing.models import register
@@ -61,8 +61,8 @@ def _event(world: World, call: Call, field: str, seen: dict[str | None, Any]) ->
     applied = call.word == "applied"
     if not applied and call.word not in _IN_DOUBT:
         return None
-    certain = applied and isinstance(call.result, Applied) and call.result.once
-    gone = applied and isinstance(call.result, Applied) and call.result.gone
+    certain = applied and call.applied is not None and call.applied.once
+    gone = applied and call.applied is not None and call.applied.gone
     last_sent = max((attempt.sent_at for attempt in call.attempts), default=call.began)
     return Event(
         action,
@@ -96,8 +96,8 @@ def _action(call: Call, field: str, seen: dict[str | None, Any]) -> tuple[str, A
 
 def _refusal(call: Call, action: str, argument: Any, ended: float) -> Event | None:
     """What a refusal shows of the item; nothing where the service was only busy."""
-    result = call.result
-    if not isinstance(result, Refused):
+    result = call.refused
+    if result is None:
         return None
     if action in ("change", "delete") and result.reason is RefusalReason.ITEM_NOT_FOUND:
         return Event("refused change", call.began, ended, observes=True, who=call.client)
@@ -112,7 +112,8 @@ def _values_by_stamp(world: World, field: str) -> dict[str | None, Any]:
     """Which value each stamp stood for, by what clients were handed."""
     found: dict[str | None, Any] = {}
     for call in world.ledger.calls:
-        entity = call.result.item if isinstance(call.result, (Applied, Refused)) else call.result
+        outcome = call.applied if call.applied is not None else call.refused
+        entity: Any = call.result if outcome is None else outcome.item
         state = stored_state(entity) if hasattr(entity, field) else None
         if state is not None:
             found[state.stamp] = getattr(entity, field)

@@ -1,4 +1,7 @@
-"""Belongs here: what becomes of an attempt between a simulated client and the engine: fates, delays, executions, answers. Must not be here: stepping clients, judging outcomes."""
+"""Belongs here: what becomes of an attempt between a simulated client and the engine: fates, delays, executions, answers.
+
+Must not be here: stepping clients, judging outcomes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ _SINGLE_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _OTHER_REFUSALS = ("AccessDeniedException", "ResourceNotFoundException", "ExpiredTokenException", "ValidationException")
 _THROTTLES = ("ThrottlingException", "ProvisionedThroughputExceededException")
 
-Deliver = Callable[[Attempt, Answer], None]
+Receive = Callable[[Attempt, Answer], None]
 
 
 class Timeline(Protocol):
@@ -80,7 +83,7 @@ class Network:
         self.ledger = ledger
         self.choices = choices
         self.settings = settings
-        never = frozenset() if settings.transport_resends else frozenset({"resent by the transport"})
+        never: frozenset[str] = frozenset() if settings.transport_resends else frozenset({"resent by the transport"})
         self._write_rates = rates.of(WRITE_FATES, without=never)
         self._transaction_rates = rates.of(TRANSACTION_FATES, without=never)
         self._read_rates = rates.of(READ_FATES)
@@ -88,7 +91,7 @@ class Network:
         self._progress = PlanProgress(plan) if plan.steps else None
         self._actions = actions
 
-    def send(self, attempt: Attempt, timeout_seconds: float, signed_at: float, deliver: Deliver) -> None:
+    def send(self, attempt: Attempt, timeout_seconds: float, signed_at: float, deliver: Receive) -> None:
         """Set off one attempt; ``deliver`` is called once, when its answer or its time limit comes."""
         step = self._progress.step_for(attempt.request) if self._progress is not None else None
         attempt.fate = fate_of(step.fault) if step is not None else self._fate(attempt)
@@ -164,9 +167,9 @@ class Network:
 class _Journey:
     """One attempt under way. Each method is a moment of it."""
 
-    __slots__ = ("_attempt", "_deliver", "_delivered", "_network", "_step", "_sent_at", "_signed_at", "_timeline", "_timeout")
+    __slots__ = ("_attempt", "_deliver", "_delivered", "_network", "_sent_at", "_signed_at", "_step", "_timeline", "_timeout")
 
-    def __init__(self, network: Network, attempt: Attempt, timeout: float, signed_at: float, deliver: Deliver, step: Step | None) -> None:
+    def __init__(self, network: Network, attempt: Attempt, timeout: float, signed_at: float, deliver: Receive, step: Step | None) -> None:
         self._network = network
         self._timeline = network.timeline
         self._attempt = attempt

@@ -1,11 +1,15 @@
-"""Belongs here: a simulated process: its clocks, locks, side operations, and the strands of user code that run in it. Must not be here: the scheduler, what becomes of a request, the user's view of a client."""
+"""Belongs here: a simulated process: its clocks, locks, side operations, and the strands of user code that run in it.
+
+Must not be here: the scheduler, what becomes of a request, the user's view of a client.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import GeneratorType
+from typing import Any, Protocol, cast
 
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.effects import Acquire, Lock, Moment, Operation, Pause, Send, Steps, StopSide
@@ -63,7 +67,9 @@ class _Held:
 class Process:
     """Runs strands of user code and is the host of their driver. ``crashed`` is called when a crash befalls it."""
 
-    def __init__(self, world: WorldOfProcess, name: str, *, blocking: bool, skew_seconds: float, number: int, counters: Counters, crashed: Callable[[], None]) -> None:
+    def __init__(
+        self, world: WorldOfProcess, name: str, *, blocking: bool, skew_seconds: float, number: int, counters: Counters, crashed: Callable[[], None]
+    ) -> None:
         self.world = world
         self.name = name
         self.blocking = blocking
@@ -141,14 +147,16 @@ class Process:
         if strand is None or self.ended:
             raise ProcessEnded
         ledger = world.ledger
-        frame = steps.gi_frame
+        # The name and the arguments of an operation are those of its generator, which has not begun yet.
+        generator = cast("GeneratorType[Any, Any, Any]", steps)
+        frame = generator.gi_frame
         arguments: Mapping[str, Any] = dict(frame.f_locals) if frame is not None else {}
         parent = strand.calls[-1] if strand.calls else None
         call = Call(
             number=len(ledger.calls),
             client=self.name,
             incarnation=self.number,
-            verb=steps.gi_code.co_name,
+            verb=generator.gi_code.co_name,
             arguments=arguments,
             began=world.now,
             began_tick=world.tick(),
@@ -296,7 +304,9 @@ class Process:
             world.note(self.name, "the call is cancelled")
             self.go_on(strand, ticket, None, strand.cancellation())
         else:
-            self.freeze(world.choices.scaled_seconds((self.name, point, "frozen"), (FREEZE_SHORT_SECONDS, world.settings.freeze_seconds_most), FREEZE_SHORT_SECONDS))
+            self.freeze(
+                world.choices.scaled_seconds((self.name, point, "frozen"), (FREEZE_SHORT_SECONDS, world.settings.freeze_seconds_most), FREEZE_SHORT_SECONDS)
+            )
 
     def freeze(self, seconds: float) -> None:
         """Stand still: nothing runs and the monotonic clock does not move, while the world goes on."""

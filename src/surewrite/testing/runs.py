@@ -1,4 +1,7 @@
-"""Belongs here: one run of a scenario, from its seed or from what was kept of an earlier one, and its verdict. Must not be here: many runs, making a run smaller."""
+"""Belongs here: one run of a scenario, from its seed or from what was kept of an earlier one, and its verdict.
+
+Must not be here: many runs, making a run smaller.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Belongs here: many runs, one after another, until the budget is used up: what failed, and whether it fails again. Must not be here: making one run, printing."""
+"""Belongs here: many runs, one after another, until the budget is used up: what failed, and whether it fails again.
+
+Must not be here: making one run, printing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Belongs here: the simulated world: virtual time, the order of events, its clients, its two phases. Must not be here: what becomes of a request, judging the history, real time.
+"""Belongs here: the simulated world: virtual time, the order of events, its clients, its two phases.
+
+Must not be here: what becomes of a request, judging the history, real time.
 
 A world runs clients, written with the normal clients of this library, against the memory engine, one event at a time.
 Time, chance, ids and order come from its choices only; nothing real is read. First a safety phase with faults, then a
@@ -47,9 +49,7 @@ Check = Callable[["World"], str | None]
 class World:
     """One simulated world. A scenario puts tables, clients and invariants into it; ``run_to_end`` does the rest."""
 
-    def __init__(
-        self, choices: Choices, settings: WorldSettings | None = None, rates: SwarmRates = NOTHING_BY_CHANCE, plan: FaultPlan = NO_FAULTS
-    ) -> None:
+    def __init__(self, choices: Choices, settings: WorldSettings | None = None, rates: SwarmRates = NOTHING_BY_CHANCE, plan: FaultPlan = NO_FAULTS) -> None:
         self.choices = choices
         self.settings = settings if settings is not None else WorldSettings()
         self.now = 0.0

@@ -103,9 +103,10 @@ def _subject_text(scope: Any, subject: Any) -> str:
     return _key_text(key) + (f" read at version {version}" if version is not None else "")
 
 
-def _entity_text(entity: Any) -> str:
-    fields = {name: value for name, value in vars(entity).items() if not name.startswith("_")}
-    return f"{type(entity).__name__} " + ", ".join(f"{name}={value!r}" for name, value in fields.items())
+def _entity_text(entity: object) -> str:
+    stored: dict[str, Any] = entity.__dict__
+    shown = ", ".join(f"{name}={value!r}" for name, value in stored.items() if not name.startswith("_"))
+    return f"{type(entity).__name__} {shown}"
 
 
 def _key_text(key: Item) -> str:

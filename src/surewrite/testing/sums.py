@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Applied
 from surewrite.testing.ledger import WRITE_VERBS
 from surewrite.testing.simulator import World
 
 _MAYBE = frozenset({"unknown", "interrupted", "unfinished"})
 
 
-def sum_is_told(key: Key[object], field: str, *, each: int = 1, start: int = 0) -> Callable[[World], str | None]:
+def sum_is_told(key: Key[Any], field: str, *, each: int = 1, start: int = 0) -> Callable[[World], str | None]:
     """Every applied write added ``each`` to a number that began at ``start``; writes in doubt may have, and refused ones have not."""
 
     def check(world: World) -> str | None:
@@ -23,7 +23,7 @@ def sum_is_told(key: Key[object], field: str, *, each: int = 1, start: int = 0) 
         applied = sum(call.word == "applied" for call in writes)
         maybe = sum(call.word in _MAYBE for call in writes)
         # A write that was told "perhaps more than once" says nothing of how often it counted.
-        repeated = any(isinstance(call.result, Applied) and not call.result.once for call in writes)
+        repeated = any(call.applied is not None and not call.applied.once for call in writes)
         if applied <= stored and (repeated or stored <= applied + maybe):
             return None
         return f"{field} went from {start} to {found}: {applied} writes of {each} were told applied, and {maybe} are in doubt"

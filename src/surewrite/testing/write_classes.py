@@ -6,7 +6,7 @@ request, so that a write which the planning takes for a harmless one is found ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -50,11 +50,11 @@ def class_of_write(request: Request, stamp_attribute: str = "_s") -> WriteClass:
         return WriteClass.TOKEN
     action = read_action(_KINDS[request.operation], request.body)
     demanded = tuple(_conjuncts(action.condition.condition)) if action.condition is not None else ()
-    values = action.condition.values if action.condition is not None else {}
+    values: Mapping[str, AttributeValue] = action.condition.values if action.condition is not None else {}
     if any(_equals(part, stamp_attribute) for part in demanded):
         return WriteClass.STAMPED
     written = _constants_written(action)
-    if any(_raises(part, values, written) or _adds_what_it_looks_for(part, values, action.update) for part in demanded):
+    if any(_raises(part, values, written) or _adds_what_it_looks_for(part, action.update) for part in demanded):
         return WriteClass.LIFE
     if action.update is None or all(_is_idempotent(clause, action.update) for clause in action.update.clauses):
         return WriteClass.IDEMPOTENT
@@ -103,7 +103,7 @@ def _raises(part: Condition, values: Any, written: dict[str, AttributeValue]) ->
     return False
 
 
-def _adds_what_it_looks_for(part: Condition, values: Any, update: UpdateNode | None) -> bool:
+def _adds_what_it_looks_for(part: Condition, update: UpdateNode | None) -> bool:
     if update is None:
         return False
     looked_for = part.condition if isinstance(part, Negation) else part

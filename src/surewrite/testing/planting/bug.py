@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +22,9 @@ class PlantedBug:
 
 
 @contextmanager
-def replaced(owner: Any, **values: Any) -> Iterator[None]:
+def replaced(owner: Any, **values: Any) -> Generator[None, None, None]:
     """Give attributes of a module or class other values for a while."""
-    before = {name: vars(owner)[name] for name in values}
+    before: dict[str, Any] = {name: vars(owner)[name] for name in values}
     for name, value in values.items():
         setattr(owner, name, value)
     try:
@@ -35,7 +35,7 @@ def replaced(owner: Any, **values: Any) -> Iterator[None]:
 
 
 @contextmanager
-def entries_replaced(table: dict[Any, Any], entries: Mapping[Any, Any]) -> Iterator[None]:
+def entries_replaced(table: dict[Any, Any], entries: Mapping[Any, Any]) -> Generator[None, None, None]:
     """Give entries of a dictionary other values for a while."""
     before = {key: table[key] for key in entries}
     table.update(entries)
@@ -46,7 +46,7 @@ def entries_replaced(table: dict[Any, Any], entries: Mapping[Any, Any]) -> Itera
 
 
 @contextmanager
-def together(*plants: AbstractContextManager[None]) -> Iterator[None]:
+def together(*plants: AbstractContextManager[None]) -> Generator[None, None, None]:
     """Several patches that make one bug."""
     if not plants:
         yield

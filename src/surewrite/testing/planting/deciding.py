@@ -26,6 +26,7 @@ Plant = AbstractContextManager[None]
 
 def last_answer_wins() -> Plant:
     """Whatever the latest answer says is said, whether or not an earlier attempt is in doubt."""
+
     def forgetful(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:  # noqa: ARG001, FBT001
         return decide(guard, False, answer, raise_in_doubt=raise_in_doubt)
 
@@ -78,6 +79,7 @@ def never_is_said_of_any_next_version() -> Plant:
 
 def own_writes_are_not_recognised() -> Plant:
     """Nobody looks for the own stamp on the refusing item."""
+
     def never(plan: Plan, item: Item) -> bool:  # noqa: ARG001
         return False
 
@@ -91,6 +93,7 @@ def once_is_always_said() -> Plant:
 
 def unknown_is_told_as_a_conflict() -> Plant:
     """What nobody knows is told as a conflict, as most clients do."""
+
     def conflict(scope: Any, plan: Plan, ending: Any) -> VersionConflict:  # noqa: ARG001
         return VersionConflict(f"{plan.entity}: another writer changed the item", key=plan.key)
 
@@ -99,6 +102,7 @@ def unknown_is_told_as_a_conflict() -> Plant:
 
 def own_doubts_are_forgotten() -> Plant:
     """A later refusal by an own write in doubt is told as another's."""
+
     def never(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
         return False
 
@@ -107,6 +111,7 @@ def own_doubts_are_forgotten() -> Plant:
 
 def any_conflict_is_an_own_earlier_write() -> Plant:
     """Every conflict is told as one with an own earlier write."""
+
     def always(registry: DoubtRegistry, stamp: str, monotonic_seconds: float) -> bool:  # noqa: ARG001
         return True
 
@@ -172,6 +177,7 @@ def fence_takes_any_answer_for_its_own() -> Plant:
 
 def stamps_repeat() -> Plant:
     """Every write of a process has the same stamp."""
+
     def same() -> Steps[str]:
         yield from ()
         return "AAAAAAAAAAAA"

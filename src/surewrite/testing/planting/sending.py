@@ -1,11 +1,15 @@
-"""Belongs here: planted bugs in what is sent, read and run again: conditions, versions, births, expiry, retries. Must not be here: bugs in what an answer is taken to mean."""
+"""Belongs here: planted bugs in what is sent, read and run again: conditions, versions, births, expiry, retries.
+
+Must not be here: bugs in what an answer is taken to mean.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from surewrite.core import plan_drafts, planning, reads, retries
+from surewrite.core import plan_drafts, planning, reads, retries, writes
 from surewrite.core.decisions import Guard
 from surewrite.core.effects import Steps
 from surewrite.core.entities import stored_state
@@ -34,6 +38,8 @@ def own_stamp_is_taken_for_a_guard() -> Plant:
 
 
 def only_the_version_is_checked() -> Plant:
+    """The stamp that was loaded is not demanded, so a new life of the same version passes."""
+
     def version_only(draft: Draft, expected: Any) -> Any:
         return draft.has_version(expected.version) if draft.names.version is not None else None
 
@@ -41,6 +47,8 @@ def only_the_version_is_checked() -> Plant:
 
 
 def nothing_loaded_is_checked() -> Plant:
+    """A save demands nothing of what was loaded."""
+
     def nothing(draft: Draft, expected: Any) -> Any:  # noqa: ARG001
         return None
 
@@ -48,6 +56,8 @@ def nothing_loaded_is_checked() -> Plant:
 
 
 def conditions_are_lost() -> Plant:
+    """What the caller demands is not sent."""
+
     def lost(scope: Any, condition: Any) -> Any:  # noqa: ARG001
         return None
 
@@ -55,10 +65,12 @@ def conditions_are_lost() -> Plant:
 
 
 def create_has_no_condition() -> Plant:
+    """A create puts, whatever is stored."""
     return replaced(Draft, absent=_always)
 
 
 def update_makes_items() -> Plant:
+    """An update does not demand that an item is stored."""
     return replaced(Draft, present=_always)
 
 
@@ -82,7 +94,8 @@ def no_expiry_counts_as_expired() -> Plant:
 
 
 def upserts_count_on_in_expired_items() -> Plant:
-    real = planning.judged_with_expiry
+    """An expired item is changed like any other instead of being replaced."""
+    real = plan_drafts.judged_with_expiry
 
     def lenient(draft: Any, condition: Any, guard: Any, *, start_over: bool = False) -> Any:  # noqa: ARG001
         return real(draft, condition, guard)
@@ -91,6 +104,8 @@ def upserts_count_on_in_expired_items() -> Plant:
 
 
 def expired_items_are_read() -> Plant:
+    """Reads hand out what has expired and was not swept yet."""
+
     def fresh(scope: Any, item: Any, moment: Any) -> bool:  # noqa: ARG001
         return False
 
@@ -98,6 +113,8 @@ def expired_items_are_read() -> Plant:
 
 
 def ignore_version_does_not_raise_it() -> Plant:
+    """An update that ignores the version leaves it as it is."""
+
     def same(draft: Draft) -> Any:
         assert draft.names.version is not None
         name = attribute(draft.names.version)
@@ -107,7 +124,8 @@ def ignore_version_does_not_raise_it() -> Plant:
 
 
 def every_put_begins_a_life() -> Plant:
-    real = planning.write_state
+    """A put of a loaded entity gives the item a new birth."""
+    real = plan_drafts.write_state
 
     def reborn(draft: Any, item: Any, version: Any, stamp: Any, birth: Any) -> None:  # noqa: ARG001
         real(draft, item, version, stamp, stamp)
@@ -116,7 +134,8 @@ def every_put_begins_a_life() -> Plant:
 
 
 def unknown_attributes_are_dropped() -> Plant:
-    real = BoundSchema.to_item
+    """A put leaves out the attributes that the entity does not declare."""
+    real: Callable[[Any, Any], Any] = vars(BoundSchema)["to_item"]
 
     def forgetful(schema: Any, entity: Any) -> Any:
         state = stored_state(entity)
@@ -127,6 +146,7 @@ def unknown_attributes_are_dropped() -> Plant:
 
 
 def reads_are_never_consistent() -> Plant:
+    """Reads may see an older state, also of types with a version."""
     real = reads.get_item
 
     def stale(scope: Any, key: Any, *, consistent: bool | None = None) -> Any:  # noqa: ARG001
@@ -136,6 +156,8 @@ def reads_are_never_consistent() -> Plant:
 
 
 def applied_writes_are_run_again() -> Plant:
+    """A body is run again on conflict, whatever in it was applied."""
+
     def again(error: BaseException, number: int, runs: int, on: Any, applied: Any) -> bool:  # noqa: ARG001
         kind = retries.kind_of(error)
         return kind is not None and bool(kind & on) and number < runs
@@ -144,7 +166,8 @@ def applied_writes_are_run_again() -> Plant:
 
 
 def modify_goes_on_after_unknown() -> Plant:
-    real = retries.put
+    """Modify takes an unknown outcome for a conflict, reads again and writes again."""
+    real = writes.put
 
     def hopeful(scope: Any, entity: Any, options: Any) -> Steps[Any]:
         try:

@@ -1,11 +1,16 @@
-"""Belongs here: scenarios of one versioned item: read-modify-write by hand, by modify, by retry, and deletes in between. Must not be here: transactions, items without a version."""
+"""Belongs here: scenarios of one versioned item: read-modify-write by hand, by modify, by retry, and deletes in between.
+
+Must not be here: transactions, items without a version.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import surewrite as sw
-from surewrite import Attribute, VersionedEntity
+from surewrite import Attribute, Target, VersionedEntity
 from surewrite.testing.clients import AsyncClient, BlockingClient
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.simulator import World
@@ -79,8 +84,8 @@ def updates_by_version(world: World) -> None:
         for _ in range(1 + client.choose(3)):
             found = await client.tried(accounts.get_or_none(KEY))
             if isinstance(found, Account):
-                target = client.one_of((found, KEY.if_version(found.revision), KEY.ignore_version()))
-                await client.tried(accounts.update(target, Account.balance.add(1)))
+                targets: tuple[Account | Target[Account], ...] = (found, KEY.if_version(found.revision), KEY.ignore_version())
+                await client.tried(accounts.update(client.one_of(targets), Account.balance.add(1)))
             await client.think()
 
     _with_account(world)
@@ -202,8 +207,8 @@ def saves_in_plain_code(world: World) -> None:
         for _ in range(1 + client.choose(2)):
             found = client.tried(lambda: accounts.get_or_none(KEY))
             if isinstance(found, Account):
-                entity = found
-                client.tried(lambda: accounts.put(entity.replace(balance=entity.balance + 1)))
+                changed = found.replace(balance=found.balance + 1)
+                client.tried(partial(accounts.put, changed))
             client.think()
 
     _with_account(world)
@@ -217,10 +222,10 @@ def _with_account(world: World) -> None:
     world.put_item(_STORED)
 
 
-def _two(world: World, code: object) -> None:
+def _two(world: World, code: Callable[[AsyncClient], Coroutine[Any, Any, None]]) -> None:
     world.table(Account)
-    world.client("alice", code)  # type: ignore[arg-type]
-    world.client("bob", code)  # type: ignore[arg-type]
+    world.client("alice", code)
+    world.client("bob", code)
     world.check(sum_is_told(KEY, "balance"))
 
 

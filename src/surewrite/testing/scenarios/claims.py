@@ -1,4 +1,7 @@
-"""Belongs here: scenarios of uniqueness with claims made by hand: taken, moved and released with the item. Must not be here: uniqueness that the library declares."""
+"""Belongs here: scenarios of uniqueness with claims made by hand: taken, moved and released with the item.
+
+Must not be here: uniqueness that the library declares.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ def sessions(world: World) -> None:
                 case 0:
                     await client.tried(sessions.create(Session(id="s", hits=1, note=client.name, expires=expires)))
                 case 1:
-                    await client.tried(sessions.upsert(KEY, Session.hits.add(1), Session.expires.set(expires)) if expires else sessions.upsert(KEY, Session.hits.add(1)))
+                    await client.tried(
+                        sessions.upsert(KEY, Session.hits.add(1), Session.expires.set(expires)) if expires else sessions.upsert(KEY, Session.hits.add(1))
+                    )
                 case 2:
                     await client.tried(sessions.update(KEY, Session.hits.add(1)))
                 case 3:

@@ -1,4 +1,7 @@
-"""Belongs here: scenarios of one item without a version: blind writes, counts, orders, operation ids, sets, conditions. Must not be here: versions, transactions, expiry."""
+"""Belongs here: scenarios of one item without a version: blind writes, counts, orders, operation ids, sets, conditions.
+
+Must not be here: versions, transactions, expiry.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Belongs here: scenarios of transactions: transfers, exactly-once additions, named operations across crashes, checks. Must not be here: claims of uniqueness."""
+"""Belongs here: scenarios of transactions: transfers, exactly-once additions, named operations across crashes, checks.
+
+Must not be here: claims of uniqueness.
+"""
 
 from __future__ import annotations
 
