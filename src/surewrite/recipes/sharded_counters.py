@@ -102,7 +102,7 @@ class ShardedCounter:
     def _add(self, amount: int) -> Steps[None]:
         written = self._written
         if written is None:
-            written = self._written = (yield from self._learn())
+            written = self._written = yield from self._learn()
         share = yield from random_number()
         key = CounterShard.key_of(self._name, int(share * written))
         changes = (CounterShard.count.add(amount),)
