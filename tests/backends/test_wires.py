@@ -617,7 +617,7 @@ class TestSharing:
 
 
 class TestInterrupts:
-    def test_an_interrupt_at_each_wait_closes_the_connection(self, monkeypatch, client):
+    def test_r13_an_interrupt_at_each_wait_closes_the_connection(self, monkeypatch, client):
         def script(peer: Peer) -> None:
             # One that was interrupted while it connected sends nothing.
             if (request := peer.request()) is not None:
@@ -646,7 +646,7 @@ class TestInterrupts:
                 assert len(one.attempts.idle) == 0
                 assert one.put("next") == told("next")
 
-    def test_a_cancellation_after_each_byte_of_the_answer_closes_the_connection(self):
+    def test_r13_a_cancellation_after_each_byte_of_the_answer_closes_the_connection(self):
         asyncio.run(self._cancelled_after_each_byte())
 
     async def _cancelled_after_each_byte(self) -> None:
@@ -678,7 +678,7 @@ class TestInterrupts:
                 assert server.connections == 2
                 await wire.close()
 
-    def test_a_cancellation_at_each_turn_of_the_loop_closes_the_connection(self):
+    def test_r13_a_cancellation_at_each_turn_of_the_loop_closes_the_connection(self):
         asyncio.run(self._cancelled_at_each_turn())
 
     async def _cancelled_at_each_turn(self) -> None:

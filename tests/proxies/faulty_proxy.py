@@ -13,8 +13,8 @@ import random
 import socket
 import struct
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from typing import Literal
@@ -44,6 +44,7 @@ class Rates:
     throttled: float = 0.0
 
 
+NO_FAULTS = Rates()
 BAD_DAY = Rates(answer_lost=0.05, request_lost=0.03, failed_after=0.02, throttled=0.05)
 
 
@@ -56,10 +57,13 @@ class FaultyProxy:
 
 
 @contextlib.contextmanager
-def faulty_proxy(service: str, rates: Rates, *, seed: int) -> Iterator[FaultyProxy]:
-    """A proxy before the service at that URL, until the block ends. The same seed gives the same fates in the order of arrival."""
+def faulty_proxy(service: str, rates: Rates = NO_FAULTS, *, seed: int = 0, first: Sequence[Fate] = ()) -> Iterator[FaultyProxy]:
+    """A proxy before the service at that URL, until the block ends. The same seed gives the same fates in the order of arrival.
+
+    ``first`` are the fates of the first requests, before chance decides.
+    """
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        server = _Server(service, rates, seed, listener)
+        server = _Server(service, rates, seed, first, listener)
         server.start()
         try:
             yield server.proxy
@@ -68,11 +72,12 @@ def faulty_proxy(service: str, rates: Rates, *, seed: int) -> Iterator[FaultyPro
 
 
 class _Server:
-    def __init__(self, service: str, rates: Rates, seed: int, listener: socket.socket) -> None:
+    def __init__(self, service: str, rates: Rates, seed: int, first: Sequence[Fate], listener: socket.socket) -> None:
         self.proxy = FaultyProxy(f"http://127.0.0.1:{listener.getsockname()[1]}")
         self._service = urlsplit(service)
         self._rates = rates
         self._chance = random.Random(seed)
+        self._first = deque(first)
         self._listener = listener
         self._guard = threading.Lock()
         self._stopped = False
@@ -149,7 +154,10 @@ class _Server:
 
     def _fate(self, operation: str) -> Fate:
         with self._guard:
-            fate = _fate_at(self._rates, self._chance.random()) if operation and operation not in SPARED else "answered"
+            if not operation or operation in SPARED:
+                fate: Fate = "answered"
+            else:
+                fate = self._first.popleft() if self._first else _fate_at(self._rates, self._chance.random())
             self.proxy.fates[fate] += 1
             return fate
 

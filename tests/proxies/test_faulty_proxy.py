@@ -59,6 +59,11 @@ def test_the_work_on_tables_is_spared() -> None:
         assert ask(proxy.url, {"x-amz-target": "DynamoDB_20120810.CreateTable"})[0] == 200
 
 
+def test_the_first_requests_meet_the_fates_that_were_given() -> None:
+    with hostile_server() as server, faulty_proxy(server.url, first=["throttled", "failed after"]) as proxy:
+        assert [ask(proxy.url)[0] for _ in range(3)] == [400, 500, 200]
+
+
 def test_the_same_seed_gives_the_same_fates() -> None:
     def fates(seed: int) -> Counter[str]:
         with hostile_server() as server, faulty_proxy(server.url, BAD_DAY, seed=seed) as proxy:
