@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 from surewrite.core import batches, bulk, queries
 from surewrite.core.bulk import PARALLEL, BulkResult, Progress
 from surewrite.core.conditions import Condition
+from surewrite.core.contention import Statistics
 from surewrite.core.entities import EntityBase, TableLayout, schema_of
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Partition, Target, is_key
@@ -46,6 +47,10 @@ class AsyncManyOfOneType(Generic[E]):
     def __init__(self, driver: AsyncDriver, scope: Scope) -> None:
         self._driver = driver
         self._scope = scope
+
+    def statistics(self) -> Statistics:
+        """What became of the writes of this type in this table, by this connection: attempts, conflicts, recovered and unknown ones. Sends nothing."""
+        return self._scope.environment.contention.statistics(self._scope.table, self._scope.entity)
 
     def query(
         self,

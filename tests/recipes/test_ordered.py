@@ -230,6 +230,13 @@ def test_what_a_function_chose_is_not_written_over_a_change_that_came_in_between
     assert world.other.of(Match).get(KEY).score_at == 6
 
 
+def test_a_function_settles_a_tie_that_only_a_read_shows(world) -> None:
+    run(world, live(world.table).apply(KEY, score(5, 1)))
+    world.follow(Step(LoseAnswer(), UPDATES, times=None))
+    assert run(world, live(world.table, tie=larger).apply(KEY, score(5, 2))).outcome is APPLIED
+    assert world.other.of(Match).get(KEY).home == 2
+
+
 def test_a_rule_that_returns_something_else_is_an_error_before_anything_is_written(world) -> None:
     run(world, live(world.table).apply(KEY, score(5, 1)))
     world.follow()

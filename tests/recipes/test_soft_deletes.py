@@ -155,6 +155,24 @@ def test_c9_a_creation_in_doubt_over_a_tombstone_that_may_be_younger_is_unknown(
     assert run(world, users.get_or_none(KEY)) is None
 
 
+def test_c9_a_creation_in_a_frozen_process_does_not_take_a_younger_tombstone_for_an_older_one(world) -> None:
+    users, others = soft(world.table), soft(world.other)
+
+    def frozen_while_another_lives_and_dies() -> None:
+        world.time.on_wait = lambda: None
+        world.time.wall += 10
+        world.other_db.run(others.delete(KEY))
+        world.other_db.run(others.create(User(id="u1", name="another")))
+        world.other_db.run(others.delete(KEY))
+        world.time.wall += 200
+
+    world.time.on_wait = frozen_while_another_lives_and_dies
+    world.follow(Step(LoseAnswer(), PUTS))
+    with pytest.raises(sw.OutcomeUnknown):
+        run(world, users.create(User(id="u1", name="mine")))
+    assert run(world, users.get_or_none(KEY)) is None
+
+
 @pytest.mark.parametrize("ahead_seconds", [-3600, 3600])
 def test_c9_the_creation_is_compared_by_the_services_clock(make_world, ahead_seconds) -> None:
     world = make_world(ahead_seconds=ahead_seconds)

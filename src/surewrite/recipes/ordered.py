@@ -17,8 +17,9 @@ from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, Target
 from surewrite.core.outcomes import Applied, RefusalReason, Refused
 from surewrite.core.paths import OrderedPath, Path
+from surewrite.core.plans import expired_before
 from surewrite.core.reads import get_item
-from surewrite.core.scopes import Options, Scope, ScopedTable
+from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
 from surewrite.core.values import AttributeValue, Item, compare, equal, type_of
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled, UndecodableItem
 
@@ -173,7 +174,10 @@ class _Judge(Generic[E]):
             if isinstance(outcome, Refused) and outcome.reason is RefusalReason.WRONG_ENTITY_TYPE:
                 raise outcome.error()
             entity: E | None = outcome.item
-            item = (yield from self._stored(key, outcome)) if entity is None else self._scope.schema.to_item(entity)
+            if entity is None:
+                item, entity = yield from self._stored(key, outcome)
+            else:
+                item = self._scope.schema.to_item(entity)
             found = None if item is None else judge(item)
             if found is EventOutcome.TIE:
                 judged = yield from self._settle_tie(entity, propose)
@@ -185,14 +189,21 @@ class _Judge(Generic[E]):
                 raise outcome
         raise Throttled(f"{self._scope.entity}: the item changed in each of {ROUNDS_MAX} tries to judge the event; it was not applied", key=key)
 
-    def _stored(self, key: Key[E], outcome: Refused[Any] | OutcomeUnknown) -> Steps[Item | None]:
-        """The item as it is stored, expired or not. Where it cannot be read a doubt stays what is told."""
+    def _stored(self, key: Key[E], outcome: Refused[Any] | OutcomeUnknown) -> Steps[tuple[Item | None, E | None]]:
+        """The item as it is stored, and the entity that it is unless it has expired. Where it cannot be read a doubt stays what is told."""
         try:
-            return (yield from get_item(self._scope, key, consistent=True))[0]
+            item, moment = yield from get_item(self._scope, key, consistent=True)
         except SurewriteError as error:
             if isinstance(outcome, OutcomeUnknown):
                 raise outcome from error
             raise
+        if item is None or expired_before(item, self._scope.names.time_to_live, Occasion(moment, "").seconds):
+            return item, None
+        try:
+            return item, self._scope.schema.from_item(item)
+        except SurewriteError:
+            # What the order says of the event does not need the rest of the item.
+            return item, None
 
     def _settle_tie(self, stored: E | None, propose: Callable[[E], E]) -> Steps[Judged[E] | None]:
         """The outcome by the rule; ``None`` if the item changed while the function's choice was written."""

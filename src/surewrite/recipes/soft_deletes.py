@@ -189,8 +189,10 @@ class SoftDeletes(Generic[E]):
         A creation in doubt that is not proven older may have been made, deleted, made again by another and deleted again.
         """
         moment = yield from now()
-        # The service's clock may have been told by the very answers to this creation.
-        began_by_server = moment.server - (moment.monotonic - began.monotonic)
+        # The service's clock may have been told by the very answers to this creation. In a frozen process the monotonic
+        # clock stands still, and the wall clock may be set: the earlier of the two is safe.
+        elapsed_seconds = max(moment.monotonic - began.monotonic, moment.wall - began.wall)
+        began_by_server = moment.server - elapsed_seconds
         deleted_at: datetime = getattr(tombstone, self._field)
         return deleted_at.timestamp() < began_by_server - CLOCK_SECONDS
 

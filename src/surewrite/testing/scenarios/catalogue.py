@@ -6,7 +6,23 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 from surewrite.testing.scenario import Scenario
-from surewrite.testing.scenarios import accounts, claims, counters, expiry, foreign, items, leases, matrix, sequences, transfers
+from surewrite.testing.scenarios import (
+    accounts,
+    appends,
+    claims,
+    counters,
+    expiry,
+    foreign,
+    guarded,
+    idempotency,
+    items,
+    leases,
+    matrix,
+    ordered,
+    outbox,
+    sequences,
+    transfers,
+)
 
 SCENARIOS: tuple[Scenario, ...] = (
     *accounts.SCENARIOS,
@@ -19,6 +35,11 @@ SCENARIOS: tuple[Scenario, ...] = (
     *leases.SCENARIOS,
     *sequences.SCENARIOS,
     *counters.SCENARIOS,
+    *idempotency.SCENARIOS,
+    *outbox.SCENARIOS,
+    *ordered.SCENARIOS,
+    *appends.SCENARIOS,
+    *guarded.SCENARIOS,
 )
 
 
