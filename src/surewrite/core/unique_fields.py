@@ -96,7 +96,9 @@ def _scope(place: str, text: str | None, fields: Mapping[str, FieldInfo]) -> tup
     parts: list[str | FieldInfo] = []
     for part in parse_template(text, described):
         if not isinstance(part, TemplateField):
-            parts.append(part)
+            # Each field is a part of its own, so a separator that is written between them says nothing more.
+            if part.strip("#"):
+                parts.append(part.strip("#"))
             continue
         field = fields.get(part.name)
         if field is None:
