@@ -126,4 +126,5 @@ def _replace_expired(
     outcome = conclude(scope, plan, ending, occasion.moment)
     assert isinstance(outcome, Applied)
     assert plan.stored is not None
-    return Applied(scope.schema.from_item(plan.stored), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
+    made = stored_entity(scope, plan, scope.schema.from_item(plan.stored), _stamp_stored(plan, ending))
+    return Applied(made, outcome.once, outcome.recovered, outcome.gone, outcome.attempts)

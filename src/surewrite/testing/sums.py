@@ -22,8 +22,9 @@ def sum_is_told(key: Key[Any], field: str, *, each: int = 1, start: int = 0) -> 
         writes = [call for call in world.ledger.calls if call.verb in WRITE_VERBS]
         applied = sum(call.word == "applied" for call in writes)
         maybe = sum(call.word in _MAYBE for call in writes)
-        # A write that was told "perhaps more than once" says nothing of how often it counted.
-        repeated = any(call.applied is not None and not call.applied.once for call in writes)
+        # What was told "perhaps more than once", or was sent again by the transport, may have counted any number of times.
+        resent = any(attempt.fate == "resent by the transport" for call in writes for attempt in call.attempts)
+        repeated = resent or any(call.applied is not None and not call.applied.once for call in writes)
         if applied <= stored and (repeated or stored <= applied + maybe):
             return None
         return f"{field} went from {start} to {found}: {applied} writes of {each} were told applied, and {maybe} are in doubt"
