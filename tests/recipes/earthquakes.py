@@ -102,13 +102,15 @@ def work(task: Task) -> None:
     load = task.load
     chance = random.Random(f"{load.seed} {task.number} {task.life}")
     backend: Backend = FaultBackend(backend_for(load.target), rates=RATES, seed=chance.randrange(2**32))
+    share = deliveries(load)[task.number :: load.processes]
     if task.life < LIVES_ENDED_BY_KILL:
-        backend = MortalBackend(backend, chance.randint(20, 20 + 4 * load.lines_most), kill_this_process)
+        # A delivery takes a request or more, so that no such life comes to its end by itself.
+        backend = MortalBackend(backend, chance.randint(len(share) // 4, len(share)), kill_this_process)
     with sw.connect(backend, deadline=30.0, timeout=10.0) as db:
         table = db.table(TABLE)
         outbox = Outbox(table, "quakes", buckets=BUCKETS)
         relay = Relay(outbox, publisher(db, table), poison="block", lease_seconds=LEASE_SECONDS, publish_timeout_seconds=LEASE_SECONDS / 2)
-        for count, line in enumerate(deliveries(load)[task.number :: load.processes]):
+        for count, line in enumerate(share):
             until_known(lambda line=line: store(table, outbox, line))
             if count % 20 == 19:
                 until_known(lambda: db.run(relay.run_once()))

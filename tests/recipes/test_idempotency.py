@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +11,7 @@ from tests.schedules.world import TABLE, World
 
 import surewrite as sw
 from surewrite import Attribute, Entity
+from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.recipes.idempotency import EffectRefused, Idempotency
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Conflict, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
@@ -166,13 +167,37 @@ def test_the_record_outranks_the_refusal_of_an_effect_that_is_there_already(worl
     assert coins(world) == 0
 
 
+def committing(world: World) -> Any:
+    """The call P of the same key between the commits of its two rows: its effect is there, its record is still locked."""
+    record = IdempotencyRecord(operation="charge", key="r1", owner="P", state="done", answer='"of P"', ends=datetime(2999, 1, 1, tzinfo=UTC))
+    item = world.other.scope_of(IdempotencyRecord).schema.to_item(record)
+    held = world.service.hold_transaction({"TransactItems": [{"Put": {"TableName": TABLE, "Item": item}}]})
+    world.other.of(Purse).put(Purse(id="p", coins=0))
+    return held
+
+
 def test_a_conflict_on_the_record_is_asked_again_before_the_effects_refusal_counts(world: World) -> None:
     """R17: [record: TransactionConflict, effect: ConditionalCheckFailed] means that the call of this key is committing."""
-    keys, charge, first = charging(world), Charging(amount=10), Charging(amount=10)
-    other = Idempotency(world.other, "charge")
-    world.follow(Step(Conflict(), COMMITS, times=2, after=("P commits",)), **{"P commits": lambda: world.other_db.run(other.once("r1", first))})
-    done = run(world, keys.once("r1", charge))
-    assert (done.answer["charge"], done.repeated) == (1, True)
+    keys = charging(world)
+    held = committing(world)
+    waits = iter([held.commit])
+
+    def commit_at_the_first_wait() -> None:
+        for commit in waits:
+            commit()
+
+    world.time.on_wait = commit_at_the_first_wait
+    done = run(world, keys.once("r1", Charging()))
+    assert (done.answer, done.repeated) == ("of P", True)
+
+
+def test_ranked_below_the_effects_refusal_the_same_conflict_would_tell_that_it_was_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug of R17: what the test above would see without the rank of the record."""
+    monkeypatch.setattr(TransactionDraft, "outrank", lambda _draft, _marker: None)
+    keys = charging(world)
+    held = committing(world)
+    assert isinstance(run(world, keys.once("r1", Charging())), EffectRefused)
+    held.commit()
 
 
 def test_a_call_that_stays_under_way_is_waited_for_within_a_bound(world: World) -> None:

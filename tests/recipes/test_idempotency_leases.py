@@ -12,7 +12,7 @@ from tests.schedules.world import TABLE, World
 import surewrite as sw
 from surewrite.recipes.idempotency_leases import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeasedEffects, LeaseLost
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
-from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
+from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, Reject, ServerError, Step, Where
 
 WRITES = Where(operations=("PutItem", "UpdateItem", "TransactWriteItems"))
 KEY = IdempotencyRecord.key_of("send", "r1")
@@ -362,3 +362,18 @@ def test_an_asynchronous_handler_is_awaited() -> None:
 
     assert call(world, handle, {"id": "e1"}, Context(1.0)) == "e1"
     world.close()
+
+
+def test_a_refusal_for_another_cause_does_not_cost_the_answer(world: World) -> None:
+    """Found by the simulator: every malformed or forbidden request was taken for an answer that is too large."""
+    for key, code in (("r1", "AccessDeniedException"), ("r2", "ValidationException")):
+        world.follow(Step(Reject(code), WRITES, nth=2))
+        assert run(world, sending(world).run(key, Mails())).kept
+        assert run(world, sending(world).claim(key)).answer == "mail 1"
+
+
+def test_what_stands_against_recording_an_effect_for_good_is_told_with_a_note(world: World) -> None:
+    world.follow(Step(Reject("AccessDeniedException"), WRITES, nth=2, times=None))
+    with pytest.raises(sw.InvalidRequest) as raised:
+        run(world, sending(world).run("r1", Mails()))
+    assert any("the effect ran" in note for note in raised.value.__notes__)

@@ -64,9 +64,7 @@ async def test_events_carry_the_versions_of_their_changes(db, shop) -> None:
 @pytest.mark.needs("transactions honour tokens")
 async def test_a_consumer_applies_each_number_once_and_in_order(db, shop) -> None:
     consumer = Consumer(shop, "ledger")
-    outcomes = []
-    for number in (1, 2, 1, 2, 3, 2):
-        outcomes.append(await db.run(consumer.apply("p1", number, lambda tx, n=number: tx.create(Note(id=f"n{n}")))))
+    outcomes = [await db.run(consumer.apply("p1", number, lambda tx, n=number: tx.create(Note(id=f"n{n}")))) for number in (1, 2, 1, 2, 3, 2)]
     assert outcomes == [Consumed.APPLIED, Consumed.APPLIED, Consumed.DROPPED, Consumed.DROPPED, Consumed.APPLIED, Consumed.DROPPED]
     assert await db.run(consumer.is_new("p1", 4))
     assert not await db.run(consumer.is_new("p1", 3))

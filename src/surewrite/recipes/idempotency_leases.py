@@ -360,18 +360,23 @@ class LeasedEffects:
 
     def _complete(self, claim: EffectClaim, answer: Any) -> Steps[EffectDone[Any]]:
         text, given = _kept_form(answer)
-        for _ in range(ROUNDS_MAX):
+        failure: SurewriteError | None = None
+        for number in range(ROUNDS_MAX):
+            if failure is not None:
+                # The effect ran: what stands against recording it now may pass.
+                yield from pause(POLL_SECONDS_FIRST * 2.0**number)
             try:
                 found, kept = yield from self._put_done(claim, text)
-            except InvalidRequest:
-                if text is None:
-                    raise
-                # Too large after all. What was done stays done, without its answer.
-                text = None
+            except InvalidRequest as error:
+                failure = error
+                if error.code is None or (error.code == "ValidationException" and number >= ROUNDS_MAX // 2):
+                    # The answer is too large, by this library or again and again by the service: done stays done, without it.
+                    text = None
                 continue
             except SurewriteError as error:
-                error.add_note("surewrite: the effect ran, and that was not recorded")
-                raise
+                failure = error
+                continue
+            failure = None
             if found is not None and _is_of(found, claim) and found.state == "done":
                 return EffectDone(given, kept=kept)
             if found is None or not _is_of(found, claim) or found.state != "running":
@@ -381,7 +386,9 @@ class LeasedEffects:
                     answer=answer,
                 )
             claim.record = found
-        raise self._unsettled("end", claim)
+        unsettled = self._unsettled("end", claim) if failure is None else failure
+        unsettled.add_note("surewrite: the effect ran, and that was not recorded as far as is known")
+        raise unsettled
 
     def _put_done(self, claim: EffectClaim, text: str | None) -> Steps[tuple[IdempotencyRecord | None, bool]]:
         """Record the end of a claim. Gives the record as it is stored then, and whether the answer is with it."""

@@ -153,7 +153,7 @@ class Relay:
             raise InvalidRequest(f"publish_timeout_seconds is at most half of lease_seconds, {lease_seconds}, not {publish_timeout_seconds!r}")
         if attempts < 1:
             raise InvalidRequest("attempts is at least 1")
-        self._outbox = outbox
+        self.outbox: Outbox = outbox
         self._publish = publish
         self._poison: Poison = poison
         self._attempts = attempts
@@ -189,14 +189,14 @@ class Relay:
         return tally.progress()
 
     def _pass(self, tally: _Tally, stop: Callable[[], Any]) -> Steps[RelayProgress]:
-        buckets = self._outbox.buckets
+        buckets = self.outbox.buckets
         # Relays begin at different buckets, so that they meet less. An older epoch is no more urgent: its rows are looked for anyway.
         share = yield from random_number()
         first = int(share * len(buckets))
         for bucket in (*buckets[first:], *buckets[:first]):
             if (yield from call_user(stop)):
                 break
-            waiting = yield from self._outbox.waiting_in(bucket, limit=1).next_page()
+            waiting = yield from self.outbox.waiting_in(bucket, limit=1).next_page()
             if waiting:
                 yield from self._serve(bucket, tally, stop)
         return tally.progress()
@@ -221,7 +221,7 @@ class Relay:
             tally.lost += 1
 
     def _drain(self, drain: _Drain, tally: _Tally, stop: Callable[[], Any]) -> Steps[None]:
-        pages = self._outbox.waiting_in(drain.bucket)
+        pages = self.outbox.waiting_in(drain.bucket)
         for _ in range(PAGES_MAX):
             rows = yield from pages.next_page()
             yield from self._note_lag(rows, tally)
@@ -229,7 +229,7 @@ class Relay:
             done: list[OutboxRow] = []
             going = yield from self._publish_all(rows, drain, tally, stop, done)
             # Needs no fence: what was published may go, whoever holds the lease. A row that stays is delivered once more.
-            yield from delete_many(self._outbox.scope, done, _IF_UNCHANGED, DELETES_AT_ONCE, None)
+            yield from delete_many(self.outbox.scope, done, _IF_UNCHANGED, DELETES_AT_ONCE, None)
             if self._on_progress is not None:
                 yield from call_user(self._on_progress, tally.progress())
             if not going or pages.done:
@@ -267,14 +267,14 @@ class Relay:
         asked = [row for row in firsts.values() if row.previous]
         for row in firsts.values():
             drain.passed[row.ordering_key] = row.previous
-        step = max(1, CHECKED_AT_ONCE // len(self._outbox.counts))
+        step = max(1, CHECKED_AT_ONCE // len(self.outbox.counts))
         for start in range(0, len(asked), step):
             yield from self._check_earlier(asked[start : start + step], drain)
 
     def _check_earlier(self, asked: Sequence[OutboxRow], drain: _Drain) -> Steps[None]:
-        places = [(row, place) for row in asked for place in self._outbox.places_of(row.ordering_key, row.previous)]
+        places = [(row, place) for row in asked for place in self.outbox.places_of(row.ordering_key, row.previous)]
         try:
-            found = yield from transact_get(self._outbox.scope.environment, [(self._outbox.scope, place) for _, place in places])
+            found = yield from transact_get(self.outbox.scope.environment, [(self.outbox.scope, place) for _, place in places])
         except TransactionConflict:
             # Some of them are being written at this moment; the next pass looks again.
             drain.stuck.update(row.ordering_key for row in asked)
@@ -324,10 +324,10 @@ class Relay:
             tally.blocked.append(row.id)
             tally.left(row)
             return True
-        draft = TransactionDraft(self._outbox.scope.environment)
-        gone = draft.delete(self._outbox.scope, row, _IF_UNCHANGED)
-        there = draft.create(self._outbox.poison_scope, _poisoned(row, failure))
-        mine = draft.check(self._outbox.table.scope_of(type(drain.hold.record)), drain.hold.key, drain.hold.condition)
+        draft = TransactionDraft(self.outbox.scope.environment)
+        gone = draft.delete(self.outbox.scope, row, _IF_UNCHANGED)
+        there = draft.create(self.outbox.poison_scope, _poisoned(row, failure))
+        mine = draft.check(self.outbox.table.scope_of(type(drain.hold.record)), drain.hold.key, drain.hold.condition)
         result = yield from commit(draft)
         if not result and result.refusal_of(mine) is not None:
             drain.held = False
