@@ -129,6 +129,16 @@ async def test_a_function_that_waits_handles_messages(db, shop) -> None:
     assert await shop.of(Result).get_or_none(Result.key_of("t", "m1")) is not None
 
 
+def test_a_function_that_nobody_awaited_is_a_failed_message() -> None:
+    async def handle(record: Any) -> None:
+        raise AssertionError("the blocking client runs no coroutine")
+
+    errors = Errors()
+    with sw.connect("memory:") as db:
+        assert db.run(handle_queue_batch(event("m1"), handle, on_error=errors)) == failures("m1")
+    assert errors == [("m1", sw.InvalidRequest)]
+
+
 def test_an_interrupt_is_no_failed_message(world) -> None:
     def handle(record: Any) -> None:
         world.interrupt()

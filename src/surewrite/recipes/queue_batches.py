@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
@@ -91,15 +91,23 @@ def _handle(records: Sequence[Record], handle: Callable[[Record], Any], on_error
             failed.append(message_id)
             continue
         try:
-            result = yield from call_user(handle, record)
-            if isinstance(result, Operation):
-                yield from result.steps()
+            yield from _finish((yield from call_user(handle, record)))
         except Exception as error:  # noqa: BLE001 - whatever a message raises, the others are handled; it is reported and handed out
             failed.append(message_id)
             if group is not None:
                 stopped_groups.add(group)
             yield from call_user(on_error, record, error)
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _finish(result: object) -> Steps[None]:
+    """Run what the function gave to be run. What nobody has awaited was not done, and must not be acknowledged."""
+    if isinstance(result, Operation):
+        operation: Operation[Any] = result
+        yield from operation.steps()
+    elif isinstance(result, Coroutine):
+        result.close()
+        raise InvalidRequest("the function of a message is async, which the blocking client cannot wait for: write a plain one, or use connect_async")
 
 
 def _group_of(record: Record) -> str | None:
