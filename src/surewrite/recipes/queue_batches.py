@@ -100,11 +100,10 @@ def _handle(records: Sequence[Record], handle: Callable[[Record], Any], on_error
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _finish(result: object) -> Steps[None]:
+def _finish(result: Any) -> Steps[None]:
     """Run what the function gave to be run. What nobody has awaited was not done, and must not be acknowledged."""
     if isinstance(result, Operation):
-        operation: Operation[Any] = result
-        yield from operation.steps()
+        yield from result.steps()
     elif isinstance(result, Coroutine):
         result.close()
         raise InvalidRequest("the function of a message is async, which the blocking client cannot wait for: write a plain one, or use connect_async")
