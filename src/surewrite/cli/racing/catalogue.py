@@ -7,8 +7,12 @@ from surewrite.cli.racing.appends import Appends
 from surewrite.cli.racing.counter import ExactCounter
 from surewrite.cli.racing.deposits import Deposits
 from surewrite.cli.racing.events import OrderedEvents
+from surewrite.cli.racing.ids import BlocksOfIds
+from surewrite.cli.racing.invoices import GaplessInvoices
+from surewrite.cli.racing.jobs import JobsTakenOnce
 from surewrite.cli.racing.payments import Payments
 from surewrite.cli.racing.registration import Registration
+from surewrite.cli.racing.results import QueuedResults
 from surewrite.cli.racing.scenario import Scenario
 from surewrite.cli.racing.stock import StockNotBelowZero
 from surewrite.cli.racing.transfers import Transfers
@@ -23,6 +27,10 @@ SCENARIOS: tuple[Scenario, ...] = (
     OrderedEvents(),
     Payments(),
     Announcements(),
+    GaplessInvoices(),
+    BlocksOfIds(),
+    QueuedResults(),
+    JobsTakenOnce(),
 )
 
 
