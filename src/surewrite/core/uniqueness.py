@@ -32,7 +32,7 @@ from surewrite.core.keys import Key, is_key
 from surewrite.core.outcomes import Marker, TakenValue
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.planning import plan_put
-from surewrite.core.plans import Plan, expired_before, stored_text
+from surewrite.core.plans import Plan, expired_before, replaces_expired, state_of, stored_text
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.stored import Stored
 from surewrite.core.transaction_drafts import ClaimPart, Intent
@@ -195,6 +195,9 @@ def movement(intent: Intent, state: ReadState | None, occasion: Occasion) -> Mov
     loaded = _loaded(intent)
     if state is not None:
         found = state.item
+        if intent.verb == "upsert" and found is not None and _starting_point(intent, found, occasion) is None:
+            over = _over_expired(intent, found)
+            return Movement(over, scope.schema.claims_of(found), _claims_after(over, None, occasion))
         demanding = _demanding(intent, found, by_stamp=not (loaded is not None and _demands_loaded_state(scope, intent.options)))
     elif loaded is None:
         return Movement(intent, {}, _claims_of(scope, intent.subject))
@@ -205,7 +208,7 @@ def movement(intent: Intent, state: ReadState | None, occasion: Occasion) -> Mov
         # It refuses whatever does not overwrite it.
         return Movement(demanding, {}, _claims_of(scope, intent.subject) if intent.verb == "put" else {})
     before = {} if found is None else scope.schema.claims_of(found)
-    return Movement(demanding, before, _claims_after(demanding, _starting_point(demanding, found, occasion), occasion))
+    return Movement(demanding, before, _claims_after(demanding, found, occasion))
 
 
 def _claims_of(scope: Scope, entity: Any) -> dict[str, str]:
@@ -247,8 +250,9 @@ def _claims_after(intent: Intent, found: Item | None, occasion: Occasion) -> dic
         return {}
     if intent.verb == "put":
         return _claims_of(intent.scope, intent.subject)
-    after: Item = {**intent.key, **schema.held(found or {})}
-    for change in intent.plan(occasion, intent.options).changes:
+    plan = intent.plan(occasion, intent.options)
+    after: Item = {**intent.key, **schema.held(found if plan.stored is None and found is not None else plan.stored or {})}
+    for change in plan.changes:
         name = str(change.target.parts[0])
         if name not in schema.claim_names:
             continue
@@ -294,6 +298,18 @@ def _demanding(intent: Intent, found: Item | None, *, by_stamp: bool) -> Intent:
     return _with_condition(intent, all_of(exists(named(schema.key_names[0])), *parts), rests_on)
 
 
+def _over_expired(intent: Intent, found: Item) -> Intent:
+    """An upsert that met an expired item: a whole new one over exactly that, if all that the upsert demands holds where none is stored."""
+    upsert, over = intent.plan, intent.replace_expired
+    assert over is not None
+
+    def plan(occasion: Occasion, options: Options) -> Plan:
+        planned = upsert(occasion, options)
+        return over(state_of(planned, found), occasion) if replaces_expired(planned, found) else planned
+
+    return replace(intent, plan=plan, replace_expired=None)
+
+
 def _with_condition(intent: Intent, tree: ConditionTree | None, rests_on: Mapping[str, AttributeValue | None]) -> Intent:
     assert tree is not None
     condition: Condition[Any] = Condition(intent.scope.schema.entity, tree)
@@ -303,7 +319,9 @@ def _with_condition(intent: Intent, tree: ConditionTree | None, rests_on: Mappin
     def resting(occasion: Occasion, options: Options) -> Plan:
         return replace(plan(occasion, options), rests_on=rests_on)
 
-    return replace(intent, options=replace(intent.options, condition=condition if said is None else said & condition), plan=resting)
+    options = replace(intent.options, condition=condition if said is None else said & condition)
+    # An expired item is met when it is read, so that what replaces it is known before its claims are.
+    return replace(intent, options=options, plan=resting, replace_expired=None)
 
 
 # ------------------------------------------------------------------------------------------------- actions on the claims

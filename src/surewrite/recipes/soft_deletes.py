@@ -171,7 +171,7 @@ class SoftDeletes(Generic[E]):
             if isinstance(outcome, OutcomeUnknown) and not (yield from self._is_older(tombstone, began)):
                 raise outcome
             replaced = yield from self._replace(tombstone, entity)
-            if replaced:
+            if isinstance(replaced, Applied) or replaced.reason is RefusalReason.VALUE_TAKEN:
                 return replaced
         raise Throttled(f"{self._scope.entity}: the tombstone under this key changed in each of {ROUNDS_MAX} tries to replace it; nothing was created")
 
