@@ -14,6 +14,8 @@ from surewrite.core.decisions import Guard
 from surewrite.core.effects import Moment
 from surewrite.core.entities import Stored, TableLayout, schema_of, with_stored
 from surewrite.core.environment import Environment
+from surewrite.core.expressions import all_of
+from surewrite.core.plan_drafts import Draft
 from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan
 from surewrite.core.scopes import Occasion, Options, Scope
@@ -273,3 +275,27 @@ def test_the_time_in_a_condition_is_the_service_time_cut_down_to_seconds() -> No
     later = Occasion(Moment(5_000.0, datetime(2026, 11, 29, tzinfo=UTC).timestamp() + 0.999, 0.0), "id")
     when = spelled(plan_create(scope(Ticket), Ticket(id="a"), later, NOTHING))["when"]
     assert when == f"attribute_not_exists(pk) OR ttl < {int(datetime(2026, 11, 29, tzinfo=UTC).timestamp())}"
+
+
+@pytest.mark.parametrize("verb", ["put", "delete"])
+@pytest.mark.parametrize("version", [7, None])
+@pytest.mark.parametrize("stamp", ["3:old", None])
+@pytest.mark.parametrize("layout", [None, BARE])
+def test_what_is_compiled_once_says_what_is_rendered_each_time(verb: str, version: int | None, stamp: str | None, layout: TableLayout | None) -> None:
+    expected = Expected(version, stamp if layout is None else None, None)
+    plan_of = plan_put if verb == "put" else plan_delete
+    for number in (1, 2):  # the first one compiles, the second one finds it compiled
+        place = scope(Account, layout)
+        draft = Draft(place, OCCASION, NOTHING, {"pk": {"S": "a"}})
+        rendered = draft.plan("check", all_of(draft.present(), draft.unchanged(expected)), guard=Guard.TOKEN, stamp=None)
+        plan = plan_of(place, loaded(Account(id="a", balance=number), version, stamp), OCCASION, NOTHING)
+        members = ("ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues")
+        assert [plan.body.get(member) for member in members] == [rendered.body.get(member) for member in members]
+        assert plan.fails_on_absent is rendered.fails_on_absent is True
+
+
+def test_plans_that_are_compiled_once_share_no_values() -> None:
+    one = plan_put(scope(Account), loaded(Account(id="a"), None), OCCASION, NOTHING)
+    other = plan_put(scope(Account), loaded(Account(id="a"), None, "4:new"), OCCASION, NOTHING)
+    assert one.body["ExpressionAttributeValues"][":0"] is not other.body["ExpressionAttributeValues"][":0"]
+    assert one.body["ExpressionAttributeValues"] != other.body["ExpressionAttributeValues"]

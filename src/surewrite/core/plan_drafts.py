@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from surewrite.core import limits
@@ -26,10 +28,12 @@ from surewrite.core.expressions import (
     holds_on_absent,
     not_exists,
 )
-from surewrite.core.plans import Plan, Verb
+from surewrite.core.plans import Expected, Names, Plan, Verb
 from surewrite.core.scopes import Occasion, Options, Scope
-from surewrite.core.values import Item, item_size, value_size
+from surewrite.core.values import AttributeValue, Item, item_size, value_size
 from surewrite.errors import InvalidRequest
+
+_NULL_TYPE: AttributeValue = {"S": "NULL"}
 
 
 class Draft:
@@ -85,39 +89,48 @@ class Draft:
 
     def has_version(self, version: int | None) -> ConditionTree:
         assert self.names.version is not None
-        name = attribute(self.names.version)
-        if version is None:
-            return any_of(not_exists(name), Function("attribute_type", (name, Value({"S": "NULL"}))))
-        return equals(name, {"N": str(version)})
+        return _has_version(self.names.version, version)
 
     def has_stamp(self, stamp: str | None) -> ConditionTree | None:
-        if self.names.stamp is None:
-            return None
-        name = attribute(self.names.stamp)
-        return not_exists(name) if stamp is None else equals(name, {"S": stamp})
+        return None if self.names.stamp is None else _has_stamp(self.names.stamp, stamp)
+
+    def unchanged(self, expected: Expected) -> ConditionTree | None:
+        """The item is in the state that was loaded."""
+        return _unchanged(self.names, expected)
 
     def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Any) -> Plan:
         """The plan of a put, delete or check; ``facts`` are fields of ``Plan``."""
-        rendering = Rendering()
-        text = rendering.condition(condition) if condition is not None else None
+        return self._finish(verb, self._body(facts), Rendering(), condition, facts)
+
+    def plan_of_loaded(self, verb: Verb, expected: Expected, **facts: Any) -> Plan:
+        """The plan of a put or delete over exactly the state that was loaded. Where that is all it demands, its text is the same each time."""
+        facts["expected"] = expected
+        if self.condition is not None or self.expiry is not None:
+            return self.plan(verb, all_of(self.present(), self.unchanged(expected), self.condition), **facts)
+        demand = _demand_unchanged(self.partition_key(), self.names, expected.version is None, expected.stamp is None)
+        values = dict(zip(demand.places, _state_values(self.names, expected), strict=True))
+        return self._planned(verb, self._body(facts), demand, values, facts)
+
+    def _body(self, facts: dict[str, Any]) -> dict[str, Any]:
         stored: Item | None = facts.get("stored")
-        body: dict[str, Any] = {"TableName": self.scope.table} | ({"Item": stored} if stored is not None else {"Key": self.key})
-        return self._finish(verb, body, rendering, text, condition, facts)
+        return {"TableName": self.scope.table, "Key": self.key} if stored is None else {"TableName": self.scope.table, "Item": stored}
 
     def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Any) -> Plan:
         rendering = Rendering()
         body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
-        text = rendering.condition(condition) if condition is not None else None
-        return self._finish(verb, body, rendering, text, condition, {**facts, "changes": tuple(changes)})
+        return self._finish(verb, body, rendering, condition, {**facts, "changes": tuple(changes)})
 
-    def _finish(self, verb: Verb, body: dict[str, Any], rendering: Rendering, text: str | None, condition: ConditionTree | None, facts: dict[str, Any]) -> Plan:
-        if text is not None:
-            body["ConditionExpression"] = text
+    def _finish(self, verb: Verb, body: dict[str, Any], rendering: Rendering, condition: ConditionTree | None, facts: dict[str, Any]) -> Plan:
+        return self._planned(verb, body, _rendered(rendering, condition), rendering.values, facts)
+
+    def _planned(self, verb: Verb, body: dict[str, Any], demand: _Demand, values: dict[str, AttributeValue], facts: dict[str, Any]) -> Plan:
+        if demand.text is not None:
+            body["ConditionExpression"] = demand.text
             body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        if rendering.names:
-            body["ExpressionAttributeNames"] = rendering.names
-        if rendering.values:
-            body["ExpressionAttributeValues"] = rendering.values
+        if demand.names:
+            body["ExpressionAttributeNames"] = demand.names
+        if values:
+            body["ExpressionAttributeValues"] = values
         guard: Guard = facts.pop("guard")
         if self.options.in_doubt == "resend" and guard is Guard.NOT_IDEMPOTENT:
             guard = Guard.IDEMPOTENT
@@ -129,12 +142,61 @@ class Draft:
             key=self.key,
             body=body,
             guard=guard,
-            fails_on_absent=condition is None or not holds_on_absent(condition),
+            fails_on_absent=demand.fails_on_absent,
             expiry_before=self.expiry,
             raise_in_doubt=self.options.in_doubt == "raise",
             returning=self.options.returning,
             **facts,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """A condition as it is sent, without its values: ``places`` are their placeholders in order, ``names`` all those of the request."""
+
+    text: str | None
+    names: dict[str, str]
+    places: tuple[str, ...]
+    fails_on_absent: bool
+
+
+def _rendered(rendering: Rendering, condition: ConditionTree | None) -> _Demand:
+    text = rendering.condition(condition) if condition is not None else None
+    return _Demand(text, rendering.names, tuple(rendering.values), condition is None or not holds_on_absent(condition))
+
+
+@lru_cache(maxsize=1024)
+def _demand_unchanged(partition_key: str, names: Names, no_version: bool, no_stamp: bool) -> _Demand:  # noqa: FBT001 - a key of the cache
+    """What a write of a loaded entity demands, compiled once for an entity type in a table. The values that it is compiled with stand for those of each call."""
+    state = Expected(None if no_version else 0, None if no_stamp else "", None)
+    return _rendered(Rendering(), all_of(exists(attribute(partition_key)), _unchanged(names, state)))
+
+
+def _unchanged(names: Names, expected: Expected) -> ConditionTree | None:
+    version = None if names.version is None else _has_version(names.version, expected.version)
+    return all_of(version, None if names.stamp is None else _has_stamp(names.stamp, expected.stamp))
+
+
+def _state_values(names: Names, expected: Expected) -> list[AttributeValue]:
+    """The values of ``_unchanged``, in the order of their places."""
+    values: list[AttributeValue] = []
+    if names.version is not None:
+        values.append(dict(_NULL_TYPE) if expected.version is None else {"N": str(expected.version)})
+    if names.stamp is not None and expected.stamp is not None:
+        values.append({"S": expected.stamp})
+    return values
+
+
+def _has_version(attribute_name: str, version: int | None) -> ConditionTree:
+    name = attribute(attribute_name)
+    if version is None:
+        return any_of(not_exists(name), Function("attribute_type", (name, Value(dict(_NULL_TYPE)))))
+    return equals(name, {"N": str(version)})
+
+
+def _has_stamp(attribute_name: str, stamp: str | None) -> ConditionTree:
+    name = attribute(attribute_name)
+    return not_exists(name) if stamp is None else equals(name, {"S": stamp})
 
 
 def write_state(draft: Draft, item: Item, version: int | None, stamp: str | None, birth: str | None) -> None:

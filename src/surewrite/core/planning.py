@@ -44,7 +44,7 @@ def plan_put(scope: Scope, entity: Any, occasion: Occasion, options: Options) ->
     if options.if_unchanged:
         _require_loaded_stamp(draft, entity)
         return _plan_save(draft, entity)
-    item = scope.schema.to_item(entity)
+    item = scope.schema.to_item(entity, draft.key)
     stamp = draft.stamp(None)
     write_state(draft, item, None, stamp, (stored.birth if stored is not None else None) or stamp)
     guard = guard_of_put(draft.condition, item)
@@ -60,7 +60,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     expected = None if isinstance(target, Target) else _expected_of(draft, target)
     trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
     if expected is not None:
-        condition = all_of(draft.present(), _unchanged(draft, expected), draft.condition)
+        condition = all_of(draft.present(), draft.unchanged(expected), draft.condition)
         version = None if names.version is None else (expected.version or 0) + 1
         stamp = draft.stamp(version)
         trees += state_changes(draft, version, stamp)
@@ -116,9 +116,8 @@ def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options)
     if not isinstance(target, Target):
         expected = _expected_of(draft, target)
         if expected is not None:
-            condition = all_of(draft.present(), _unchanged(draft, expected), draft.condition)
             guard = Guard.STAMPED_DELETE if _stamped(expected) is Guard.STAMPED else Guard.VERSION_DELETE
-            return draft.plan("delete", condition, guard=guard, stamp=None, expected=expected)
+            return draft.plan_of_loaded("delete", expected, guard=guard, stamp=None)
     common = all_of(draft.present(), draft.of_this_type())
     demand = _demand_of(target) if draft.names.version is not None else None
     if demand is None:
@@ -143,7 +142,7 @@ def plan_upsert_over_expired(
     version = 1 if draft.names.version is not None else None
     stamp = draft.stamp(version)
     write_state(draft, item, version, stamp, stamp)
-    unchanged = _unchanged(draft, expired)
+    unchanged = draft.unchanged(expired)
     demanded = all_of(exists(attribute(draft.partition_key())), draft.expired(), unchanged)
     guard = Guard.IDEMPOTENT if unchanged is None else _stamped(expired)
     return draft.plan("put", demanded, guard=guard, stamp=stamp, version=version, expected=expired, stored=checked_size(scope, item))
@@ -156,7 +155,7 @@ def _plan_new(draft: Draft, entity: Any, verb: Verb) -> Plan:
 
 
 def _new_item(draft: Draft, entity: Any) -> tuple[Item, int | None, str | None]:
-    item = draft.schema.to_item(entity)
+    item = draft.schema.to_item(entity, draft.key)
     version = 1 if draft.names.version is not None else None
     stamp = draft.stamp(version)
     write_state(draft, item, version, stamp, stamp)
@@ -169,10 +168,9 @@ def _plan_save(draft: Draft, entity: Any) -> Plan:
     assert expected is not None
     version = None if draft.names.version is None else (expected.version or 0) + 1
     stamp = draft.stamp(version)
-    item = draft.schema.to_item(entity)
+    item = draft.schema.to_item(entity, draft.key)
     write_state(draft, item, version, stamp, expected.birth or stamp)
-    condition = all_of(draft.present(), _unchanged(draft, expected), draft.condition)
-    return draft.plan("put", condition, guard=_stamped(expected), stamp=stamp, version=version, expected=expected, stored=checked_size(draft.scope, item))
+    return draft.plan_of_loaded("put", expected, guard=_stamped(expected), stamp=stamp, version=version, stored=checked_size(draft.scope, item))
 
 
 def _stamped(expected: Expected) -> Guard:
@@ -209,11 +207,6 @@ def _require_loaded_stamp(draft: Draft, entity: Any) -> None:
         )
     if stored_state(entity) is None:
         raise InvalidRequest(f"{draft.scope.entity}: if_unchanged needs an entity that was read or written before; get it first", key=draft.key)
-
-
-def _unchanged(draft: Draft, expected: Expected) -> ConditionTree | None:
-    version = draft.has_version(expected.version) if draft.names.version is not None else None
-    return all_of(version, draft.has_stamp(expected.stamp))
 
 
 def _key_of_target(scope: Scope, target: Any) -> Item:

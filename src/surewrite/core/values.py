@@ -294,7 +294,15 @@ def _binary_size(text: str) -> int:
 
 def item_size(item: Mapping[str, AttributeValue]) -> int:
     """Bytes that the service counts for a canonical item against its limit: names and values, nothing fixed."""
-    return sum(_text_size(name) + value_size(value) for name, value in item.items())
+    size = 0
+    for name, value in item.items():
+        text = value.get("S")
+        # Most attributes are text, and every write asks: without a call for each it takes half the time.
+        if text is not None and text.isascii() and name.isascii():
+            size += len(name) + len(text)
+        else:
+            size += _text_size(name) + value_size(value)
+    return size
 
 
 def canonical(value: AttributeValue) -> AttributeValue:
