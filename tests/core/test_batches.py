@@ -148,6 +148,16 @@ def test_items_whose_answer_was_lost_are_sent_again_and_are_not_certain_to_be_st
     assert [(bool(result), result.outcome.once) for result in results if isinstance(result.outcome, sw.Applied)] == [(True, False)] * 2
 
 
+def test_each_resend_of_a_batch_stamps_anew_so_that_no_stamp_comes_back(bench: Bench) -> None:
+    bench.backend.script = [bench.backend.lose_answer, bench.backend.leave_all_but(0)]
+    (result,) = bench.notes.unsafe_batch_put([Note(id="a")])
+    stamps = [(item["_s"]["S"], item["_b"]["S"]) for sent in bench.backend.sent for item in [sent.body["RequestItems"]["notes"][0]["PutRequest"]["Item"]]]
+    assert len({stamp for stamp, _ in stamps}) == 3
+    assert all(stamp == birth for stamp, birth in stamps)
+    # What is handed out is what the last attempt stored: a write of it meets the item.
+    assert bench.notes.put(result.item.replace(text="b"), if_unchanged=True).text == "b"
+
+
 def test_doubt_stays_with_the_item_when_a_later_answer_leaves_it_unprocessed(bench: Bench) -> None:
     bench.backend.script = [unanswered, bench.backend.leave_all_but(1), *[throttled] * 100]
     first, second = bench.notes.unsafe_batch_put(some(2))

@@ -99,8 +99,13 @@ class _Entry:
 
     index: int
     plan: Plan
-    asked: Mapping[str, Any]
     in_doubt: bool = False
+
+    def asked(self, attempt: int) -> Mapping[str, Any]:
+        """The write as an entry of a batch; like a write of its own, each attempt has a stamp of its own."""
+        if self.plan.verb == "delete":
+            return {"DeleteRequest": {"Key": self.plan.key}}
+        return {"PutRequest": {"Item": self.plan.request(attempt).body["Item"]}}
 
 
 def batch_put(scope: Scope, entities: Iterable[Any], progress: Progress | None) -> Steps[list[BulkResult[Any]]]:
@@ -109,8 +114,7 @@ def batch_put(scope: Scope, entities: Iterable[Any], progress: Progress | None) 
     given = list(entities)
 
     def entry(index: int, occasion: Occasion) -> _Entry:
-        plan = plan_put(scope, given[index], occasion, NO_OPTIONS)
-        return _Entry(index, plan, {"PutRequest": {"Item": plan.stored}})
+        return _Entry(index, plan_put(scope, given[index], occasion, NO_OPTIONS))
 
     return (yield from _batch_write(scope, given, entry, progress))
 
@@ -122,7 +126,7 @@ def batch_delete(scope: Scope, targets: Iterable[Any], progress: Progress | None
 
     def entry(index: int, occasion: Occasion) -> _Entry:
         draft = Draft(scope, occasion, Options(), key_of(scope, given[index]))
-        return _Entry(index, draft.plan("delete", None, guard=Guard.IDEMPOTENT_DELETE, stamp=None), {"DeleteRequest": {"Key": draft.key}})
+        return _Entry(index, draft.plan("delete", None, guard=Guard.IDEMPOTENT_DELETE, stamp=None))
 
     return (yield from _batch_write(scope, given, entry, progress))
 
@@ -168,7 +172,7 @@ def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], 
     number = 0
     while pending and number < ATTEMPTS_MAX:
         number += 1
-        answer = yield from _attempt(scope, list(pending.values()), moment, started)
+        answer = yield from _attempt(scope, list(pending.values()), number, moment, started)
         kind = class_of_answer(answer)
         if isinstance(answer, Success):
             left = _left_over(scope, answer, pending)
@@ -196,9 +200,9 @@ def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], 
     return done
 
 
-def _attempt(scope: Scope, entries: Sequence[_Entry], moment: Moment, started: Moment) -> Steps[Answer]:
+def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, moment: Moment, started: Moment) -> Steps[Answer]:
     environment = scope.environment
-    request = Request("BatchWriteItem", {"RequestItems": {scope.table: [entry.asked for entry in entries]}})
+    request = Request("BatchWriteItem", {"RequestItems": {scope.table: [entry.asked(number) for entry in entries]}})
     remaining = started.monotonic + environment.deadline_seconds - moment.monotonic
     try:
         return (yield from send(request, max(0.001, min(environment.timeout_seconds, remaining))))
@@ -235,5 +239,5 @@ def _ended(scope: Scope, entry: _Entry, given: Sequence[Any], decision: Decision
     applied = applied_in_this_run.get()
     if applied is not None:
         applied.count += 1
-    item = stored_entity(scope, plan, given[entry.index], plan.stamp) if plan.verb == "put" else None
+    item = stored_entity(scope, plan, given[entry.index], plan.stamp_of(number)) if plan.verb == "put" else None
     return entry.index, BulkResult(given[entry.index], Applied(item, outcome.once, attempts=number))
