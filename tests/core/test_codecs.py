@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from enum import Enum, IntEnum, StrEnum
 from typing import Annotated, Any, Literal, NewType
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -127,6 +128,24 @@ def test_the_order_of_stored_moments_is_the_order_of_time() -> None:
 def test_moments_of_another_width_are_read() -> None:
     assert codec_for(datetime).decode({"S": "2026-11-29T18:45:00Z"}) == NOON
     assert codec_for(datetime).decode({"S": "2026-11-29T20:45:00+02:00"}) == NOON
+
+
+def test_a_timedelta_is_exact_whatever_the_decimal_context_of_the_program() -> None:
+    durations = codec_for(timedelta)
+    duration = timedelta(days=12_345, microseconds=123_456)
+    with localcontext(prec=3):
+        stored = durations.store(duration)
+        assert stored == {"N": "1066608000.123456"}
+        assert durations.decode(stored) == duration
+
+
+@pytest.mark.parametrize("hours_back", [0, 1])
+def test_a_time_to_live_is_rounded_by_less_than_a_second_where_clocks_are_set_back(hours_back: int) -> None:
+    """The last second before the hour that comes twice, and one in its second half."""
+    moment = datetime(2026, 11, 1, 1, 59, 59, 500_000, tzinfo=ZoneInfo("America/New_York"), fold=hours_back)
+    accepted = EXPIRY.accept(moment)
+    assert accepted.timestamp() - moment.timestamp() == 0.5
+    assert EXPIRY.encode(accepted) == {"N": str(int(moment.timestamp()) + 1)}
 
 
 def test_a_time_to_live_is_whole_seconds_rounded_up() -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, TypeVar, cast
 
@@ -196,6 +196,7 @@ def _decode_date(value: AttributeValue) -> date:
 _DATE: Final = Codec("date", "S", "ordered", _accept_date, lambda value: {"S": value.isoformat()}, _decode_date)
 
 _MICROSECOND: Final = timedelta(microseconds=1)
+_WHOLE: Final = Context(prec=limits.NUMBER_DIGITS)
 
 
 def _accept_timedelta(value: object) -> timedelta:
@@ -205,12 +206,13 @@ def _accept_timedelta(value: object) -> timedelta:
 
 
 def _encode_timedelta(value: timedelta) -> AttributeValue:
-    return {"N": number_text(Decimal(value // _MICROSECOND).scaleb(-6))}
+    # Moved in a context of its own: that of the program may have fewer digits.
+    return {"N": number_text(Decimal(value // _MICROSECOND).scaleb(-6, _WHOLE))}
 
 
 def _decode_timedelta(value: AttributeValue) -> timedelta:
     try:
-        microseconds = parse_number(value["N"]).scaleb(6)
+        microseconds = parse_number(value["N"]).scaleb(6, _WHOLE)
         if microseconds != microseconds.to_integral_value():
             refuse_stored("timedelta", value, " of parts of a microsecond")
         return timedelta(microseconds=int(microseconds))
@@ -442,18 +444,19 @@ def literal_codec(choices: tuple[object, ...]) -> Codec[Any]:
 # -------------------------------------------------------------------------------------------------------- time to live
 
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
+
+
 def _accept_expiry(value: object) -> datetime:
     moment = _accept_datetime(value)
     if not moment.microsecond:
         return moment
     try:
-        return moment.replace(microsecond=0) + timedelta(seconds=1)
+        # Counted in UTC: where clocks are set back, a second later on the clock may be an hour away.
+        return (moment.astimezone(UTC).replace(microsecond=0) + _SECOND).astimezone(moment.tzinfo)
     except OverflowError:
         raise Unstorable("takes a datetime of the years 1 to 9999 in UTC") from None
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND: Final = timedelta(seconds=1)
 
 
 def _encode_expiry(value: datetime) -> AttributeValue:
