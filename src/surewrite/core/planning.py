@@ -16,6 +16,7 @@ from surewrite.core.keys import Key, Target
 from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, state_changes, write_state
 from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.upserts import adapt_for_upsert, initial_changes
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 
@@ -236,9 +237,9 @@ def _draft_of_change(scope: Scope, target: Any, changes: Sequence[Change[Any]], 
 
 def _upsert_changes(draft: Draft, target: Target[Any], changes: Sequence[Change[Any]], own: tuple[ChangeTree, ...]) -> tuple[ChangeTree, ...]:
     touched = {str(tree.target.parts[0]) for tree in own}
-    initial = draft.schema.initial_changes(target, touched)
+    initial = initial_changes(draft.schema, target, touched)
     kept = index_changes_of_upsert(draft.schema, own, dict(target.values))
-    return tuple(draft.schema.adapt_for_upsert(change) for change in changes) + initial + kept
+    return tuple(adapt_for_upsert(draft.schema, change) for change in changes) + initial + kept
 
 
 def _known_values(scope: Scope, target: Any, expected: Expected | None) -> dict[str, Any]:

@@ -1,16 +1,13 @@
-"""Belongs here: how an entity becomes an item of a table and comes back, and what an upsert adds. Must not be here: declarations, requests, conditions."""
+"""Belongs here: how an entity becomes an item of a table and comes back. Must not be here: declarations, requests, conditions, changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from surewrite.core.codecs import INT, Codec, Undecodable
-from surewrite.core.conditions import Change
 from surewrite.core.definitions import Definition
-from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Operand, SetTo, Value
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
 from surewrite.core.keys import Key
@@ -100,9 +97,11 @@ class BoundSchema(Generic[E]):
         self._key_attributes = frozenset((*layout.key, *(field.stored_name for field in self.fields if field.name in self._key_fields)))
         added = (*layout.key, layout.discriminator, layout.stamp, layout.birth, *(key.attribute for key in self.index_keys))
         self._known = frozenset(name for name in (*self._by_stored_name, *added) if name is not None)
-        self._plain = tuple(field for field in self.fields if field.role != "version")
-        self._writers = tuple((field.name, field.stored_name, field.codec.encode, field.is_set) for field in self._plain if field.stored_name not in layout.key)
-        self._readers = tuple((field.name, field.stored_name, field.codec.decode) for field in self._plain)
+        self.plain_fields = tuple(field for field in self.fields if field.role != "version")
+        self._writers = tuple(
+            (field.name, field.stored_name, field.codec.encode, field.is_set) for field in self.plain_fields if field.stored_name not in layout.key
+        )
+        self._readers = tuple((field.name, field.stored_name, field.codec.decode) for field in self.plain_fields)
         # A key attribute that is a field under its own name needs no comparison with that field.
         self._composed = tuple((name, template) for name, template in self._templates if not self._is_stored_field(name, template))
 
@@ -346,7 +345,7 @@ class BoundSchema(Generic[E]):
     def _fill(self, absent: list[str], values: dict[str, Any], item: Mapping[str, AttributeValue], read: Collection[str] | None) -> None:
         """What fields read as that have no attribute: key fields are read from the key. Of an item read in part ``read`` are the names that were asked for."""
         for name in absent:
-            field = next(field for field in self._plain if field.name == name)
+            field = next(field for field in self.plain_fields if field.name == name)
             if name in self._key_fields:
                 if read is None or self._has_key_of(field, item):
                     values[name] = self._read_from_key(field, item)
@@ -406,7 +405,11 @@ class BoundSchema(Generic[E]):
             raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
         return found
 
-    # ------------------------------------------------------------------------------------------------------------- changes
+    # -------------------------------------------------------------------------------------------------------------- fields
+
+    def field_stored_as(self, stored_name: str) -> FieldInfo | None:
+        """The field of that stored name, ``None`` for an attribute that the type does not declare."""
+        return self._by_stored_name.get(stored_name)
 
     def codec_of(self, stored_name: str) -> Codec[Any]:
         """The codec of a declared top-level attribute; raises ``InvalidRequest`` for one that is not declared."""
@@ -414,81 +417,6 @@ class BoundSchema(Generic[E]):
         if field is None:
             raise InvalidRequest(f"{self._name} stores no field as {stored_name!r}")
         return field.codec
-
-    def initial_changes(self, key: Key[E], changed: AbstractSet[str]) -> tuple[ChangeTree, ...]:
-        """What an upsert sets beside the caller's changes, so that it makes a whole item: discriminator, key fields, defaults.
-
-        ``changed`` has the stored names that the changes of the caller touch. A default is set only where nothing is stored.
-        Raises ``InvalidRequest`` for a required field that the changes leave out.
-        """
-        changes: list[ChangeTree] = []
-        if self.discriminator_value is not None and self.layout.discriminator is not None:
-            changes.append(SetTo(Name((self.layout.discriminator,)), Value({"S": self.discriminator_value})))
-        key_values = dict(key.values)
-        for field in self._plain:
-            name = Name((field.stored_name,))
-            if field.stored_name in changed or field.stored_name in self.key_names:
-                continue
-            if field.name in key_values:
-                changes.append(SetTo(name, Value(field.codec.store(key_values[field.name]))))
-            elif field.has_default:
-                default = field.make_default()
-                if default is not None and not (field.is_set and not default):
-                    changes.append(SetTo(name, IfNotExists(name, Value(field.codec.store(default)))))
-            elif field.required:
-                raise InvalidRequest(
-                    f"an upsert of {self._name} may make a new item, and {field.name} is required: "
-                    f"add {self._name}.{field.name}.set(...), or give the field a default",
-                    key=key,
-                )
-        return tuple(changes)
-
-    def adapt_for_upsert(self, change: Change[Any]) -> ChangeTree:
-        """The change as it works on an item that is not stored yet: what it reads starts from the field's default, or from 0 or no elements."""
-        tree = change.tree
-        field = self._field_at(tree.target)
-        if field is None:
-            return tree
-        if isinstance(tree, (AddTo, DeleteFrom)) and field.is_set:
-            return self._checked_set_change(field, tree)
-        if isinstance(tree, AddTo):
-            start = field.make_default() if field.has_default else None
-            first = Value({"N": "0"} if start is None else field.codec.store(start))
-            return SetTo(tree.target, Arithmetic("+", IfNotExists(tree.target, first), tree.value))
-        if isinstance(tree, SetTo) and isinstance(tree.operand, (Arithmetic, ListAppend)):
-            return SetTo(tree.target, self._adapted_operand(tree.operand))
-        return tree
-
-    def _checked_set_change(self, field: FieldInfo, tree: AddTo | DeleteFrom) -> ChangeTree:
-        if field.has_default and field.make_default():
-            place = f"{self._name}.{field.name}"
-            raise InvalidRequest(f"{place} starts as a set that is not empty, which an upsert cannot add to or take from: write .set(...) with the whole set")
-        return tree
-
-    def _adapted_operand(self, operand: Arithmetic | ListAppend) -> Operand:
-        start: Callable[[Operand], Operand] = self._list_start if isinstance(operand, ListAppend) else self._number_start
-        left, right = start(operand.left), start(operand.right)
-        return ListAppend(left, right) if isinstance(operand, ListAppend) else Arithmetic(operand.operator, left, right)
-
-    def _number_start(self, operand: Operand) -> Operand:
-        field = self._field_at(operand)
-        if field is None or not isinstance(operand, Name) or not field.has_default:
-            return operand
-        default = field.make_default()
-        return operand if default is None else IfNotExists(operand, Value(field.codec.store(default)))
-
-    def _list_start(self, operand: Operand) -> Operand:
-        field = self._field_at(operand)
-        if field is None or not isinstance(operand, Name):
-            return operand
-        default = field.make_default() if field.has_default else None
-        return IfNotExists(operand, Value({"L": []} if default is None else field.codec.store(default)))
-
-    def _field_at(self, operand: Operand) -> FieldInfo | None:
-        if not isinstance(operand, Name):
-            return None
-        name, *members = operand.parts
-        return None if members else self._by_stored_name.get(str(name))
 
 
 def _text(item: Mapping[str, AttributeValue], name: str | None) -> str | None:
