@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal, localcontext
 from enum import Enum, IntEnum, StrEnum
-from typing import Annotated, Any, Literal, NewType
+from typing import Annotated, Any, ClassVar, Literal, NewType
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -50,6 +50,22 @@ class Tree:
 @dataclass(frozen=True)
 class WithoutDefault:
     number: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    number: int
+    LEAST: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.number < self.LEAST:
+            raise ValueError("too small")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    number: int
+    factor: InitVar[int] = 1
 
 
 UserId = NewType("UserId", str)
@@ -267,6 +283,22 @@ def test_a_required_member_that_is_not_stored_is_refused(content: dict[str, Any]
     with pytest.raises(Undecodable, match=r"WithoutDefault\.number is required") as unread:
         codec_for(WithoutDefault).decode({"M": content})
     assert unread.value.stored_type == letters
+
+
+def test_a_class_variable_of_a_dataclass_is_not_stored() -> None:
+    assert codec_for(Counted).store(Counted(1)) == {"M": {"number": {"N": "1"}}}
+    assert codec_for(Counted).decode({"M": {"number": {"N": "1"}}}) == Counted(1)
+
+
+def test_a_stored_map_that_its_dataclass_refuses_is_none_of_it() -> None:
+    with pytest.raises(Undecodable, match="Counted refuses what is stored") as unread:
+        codec_for(Counted).decode({"M": {"number": {"N": "-1"}}})
+    assert unread.value.stored_type == "M"
+
+
+def test_a_dataclass_that_does_not_keep_what_it_is_given_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"Scaled\.factor is given to Scaled and not kept.*codec="):
+        codec_for(Scaled)
 
 
 def test_lists_and_dicts_are_kept_as_copies() -> None:

@@ -554,3 +554,41 @@ def test_a_value_that_was_not_read_says_so() -> None:
     assert repr(partial) == "Wide(id='a')"
     with pytest.raises(InvalidRequest, match="read in part"):
         partial.replace(id="b")
+
+
+@dataclass
+class Link:
+    """A mutable value that can hold itself."""
+
+    next: Link | None = None
+
+
+class Chain(Entity, discriminator="CHAIN", partition_key="CHAIN#{id}"):
+    id: Attribute[str]
+    first: Attribute[Link | None] = sw.attribute(default=None)
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    link = Link()
+    link.next = link
+    for use in (lambda: Chain(id="a", first=link), lambda: Chain.first.set(link), lambda: Chain.first == link):
+        with pytest.raises(InvalidRequest, match=r"Chain\.first takes Link.*contains itself, or lies deeper than the 32 levels"):
+            use()
+
+
+@pytest.mark.parametrize("keyword", ["discriminator", "partition_key", "sort_key"])
+@pytest.mark.parametrize("wrong", ["\ud800", 5])
+def test_a_class_keyword_that_is_no_text_of_the_service_is_refused(keyword: str, wrong: Any) -> None:
+    keywords: dict[str, Any] = {"discriminator": "T", "partition_key": "T#{id}", "sort_key": "S", keyword: wrong}
+    with pytest.raises(DefinitionError, match=f"Wrong: {keyword}= takes"):
+
+        class Wrong(Entity, **keywords):
+            id: Attribute[str]
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", 5])
+def test_a_stored_name_that_is_no_text_of_the_service_is_refused(wrong: Any) -> None:
+    with pytest.raises(DefinitionError, match=r"Wrong\.id: stored_as= takes"):
+
+        class Wrong(Entity, discriminator="T", partition_key="T"):
+            id: Attribute[str] = sw.attribute(stored_as=wrong)

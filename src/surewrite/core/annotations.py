@@ -6,7 +6,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import InitVar, fields, is_dataclass
 from enum import Enum
 from typing import Annotated, Any, Final, Literal, NewType, TypeVar, Union, cast, get_args, get_origin
 
@@ -95,15 +95,18 @@ def _dataclass_codec(record: type) -> Codec[Any]:
     def members() -> Mapping[str, Codec[Any]]:
         if not found:
             hints = typing.get_type_hints(record)
-            declared: Mapping[str, object] = getattr(record, "__dataclass_fields__")  # noqa: B009
-            found.update({name: codec_for(hints[name]) for name in declared})
+            for name, hint in hints.items():
+                if isinstance(hint, InitVar):
+                    raise DefinitionError(f"{record.__name__}.{name} is given to {record.__name__} and not kept, so it cannot be stored: give codec=")
+            found.update({member.name: codec_for(hints[member.name]) for member in fields(record)})
         return found
 
     codec = _records[record] = record_codec(record, members)
     try:
         members()
     except (DefinitionError, NameError):
-        del _records[record]
+        # Two threads may have made it at once.
+        _records.pop(record, None)
         raise
     return codec
 

@@ -30,6 +30,10 @@ Shape = Literal["number", "text", "bytes", "ordered", "plain", "set", "list", "m
 """Which operations a path to such a value has."""
 
 
+TOO_DEEP: Final = f"contains itself, or lies deeper than the {limits.NESTING_LEVELS} levels that the service stores"
+"""What is wrong with a value that Python cannot walk through to its end."""
+
+
 class Unstorable(ValueError):
     """The value cannot be stored in this place; the text says why and what to write, without the value."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeGuard, TypeVar
 
 from surewrite.core import limits
-from surewrite.core.codecs import Codec, Unstorable
+from surewrite.core.codecs import TOO_DEEP, Codec, Unstorable
 from surewrite.core.conditions import Comparator, Condition, Operand, common_owner
 from surewrite.core.expressions import Between, Compare, In, Name, Size, Value
 from surewrite.core.expressions import Operand as OperandTree
@@ -35,6 +35,8 @@ class Comparable(Generic[O, T]):
             return Value(codec.store(value))
         except Unstorable as error:
             raise InvalidRequest(f"{self._label} {error}") from None
+        except RecursionError:
+            raise InvalidRequest(f"{self._label} takes {codec.type_name}, and this one {TOO_DEEP}") from None
 
     def _right(self, other: object) -> OperandTree:
         """A constant or another path, as an operand of a condition."""

@@ -197,6 +197,7 @@ def record_codec(record: type, members: Callable[[], Mapping[str, Codec[Any]]]) 
 
     A field that is ``None`` or an empty set is left out. One that is not stored reads as ``None``, empty, or its default,
     in this order; names stored beside the fields are not read, and a later write of the whole value leaves them out.
+    A ``ValueError`` of its ``__post_init__`` means that the stored value is none of it.
     """
     name = record.__name__
     declared: tuple[Field[Any], ...] = fields(record)
@@ -241,6 +242,9 @@ def record_codec(record: type, members: Callable[[], Mapping[str, Codec[Any]]]) 
                 arguments[member] = codec.decode(NULL)
             elif field.default is MISSING and field.default_factory is MISSING:
                 raise Undecodable(f"{name}.{member} is required and not stored", None if part is None else "NULL")
-        return record(**arguments)
+        try:
+            return record(**arguments)
+        except ValueError as error:
+            raise Undecodable(f"{name} refuses what is stored", "M") from error
 
     return Codec(name, "M", "record", accept, encode, decode, members=members)

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, ClassVar, Final, NoReturn, get_args, get_origin
 
 from surewrite.core.annotations import codec_for, described
-from surewrite.core.codecs import EXPIRY, INT, Codec, Unstorable
+from surewrite.core.codecs import EXPIRY, INT, STR, Codec, Unstorable
 from surewrite.core.expressions import Name
 from surewrite.core.fields import MISSING, Attribute, Declaration, FieldInfo
 from surewrite.core.indexes import EntityIndex, Index, entity_indexes, no_such_index
@@ -79,6 +79,13 @@ def unknown_class_keyword(entity: str, keyword: str) -> NoReturn:
     raise DefinitionError(f"{entity}: there is no class keyword {keyword!r}; {f'write {close}' if close else 'there are ' + ', '.join(_CLASS_KEYWORDS)}")
 
 
+def _check_text(place: str, text: object) -> None:
+    try:
+        STR.accept("" if text is None else text)
+    except Unstorable as error:
+        raise DefinitionError(f"{place} {error}") from None
+
+
 def definition_of(entity: type) -> Definition:
     """The definition of an entity class."""
     found: Definition = getattr(entity, DEFINITION)
@@ -136,6 +143,8 @@ class Definition:
         self._indexes: tuple[EntityIndex, ...] = ()
         if sort_key is not None and partition_key is None:
             raise DefinitionError(f"{entity.__name__}: sort_key needs a partition_key beside it")
+        for keyword, text in (("discriminator", discriminator), ("partition_key", partition_key), ("sort_key", sort_key)):
+            _check_text(f"{entity.__name__}: {keyword}=", text)
         if discriminator == "":
             raise DefinitionError(f"{entity.__name__}: a discriminator cannot be empty: leave it out, or name the type")
         try:
@@ -218,6 +227,9 @@ class Definition:
         try:
             self._resolve()
         except NameError as error:
+            if self._fields is not None:
+                # Another thread was first, and the names of the function were let go.
+                return
             raise DefinitionError(
                 f"{self.entity.__name__}: the annotations name {error.name!r}, which cannot be found: define it at the level of the module; "
                 "for an entity inside a function it may stand in that function, before the entity"
@@ -274,6 +286,7 @@ class Definition:
         except DefinitionError as error:
             raise DefinitionError(f"{entity}.{name}: {error}") from None
         stored_name = name if declaration.stored_as is None else declaration.stored_as
+        _check_text(f"{entity}.{name}: stored_as=", stored_name)
         if not stored_name:
             raise DefinitionError(f"{entity}.{name}: stored_as cannot be empty")
         default = self._default(name, codec, declaration.default, optional=optional)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Never, TypeVar, overload
 
-from surewrite.core.codecs import Codec, Unstorable
+from surewrite.core.codecs import TOO_DEEP, Codec, Unstorable
 from surewrite.errors import DefinitionError, InvalidRequest
 
 if TYPE_CHECKING:
@@ -290,6 +290,8 @@ class FieldInfo:
             return self.codec.accept(value)
         except Unstorable as error:
             raise InvalidRequest(f"{self.entity}.{self.name} {error}") from None
+        except RecursionError:
+            raise InvalidRequest(f"{self.entity}.{self.name} takes {self.codec.type_name}, and this one {TOO_DEEP}") from None
 
     def when_absent(self) -> Any:
         """What a missing attribute reads as; only for a field that is not required."""
