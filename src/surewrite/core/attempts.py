@@ -14,6 +14,7 @@ from surewrite.core.outcomes import RefusalReason
 from surewrite.core.plans import Plan, classify_refusal, explain_refusal, is_own
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
+from surewrite.errors import SurewriteError
 
 ATTEMPTS_MAX = 64
 """The deadline ends a write long before; this bounds the loop where clocks are injected."""
@@ -82,7 +83,14 @@ def attempt_until_decided(environment: Environment, plan: Plan, started: Moment,
 def _send_until_decided(environment: Environment, plan: Plan, course: _Course, deadline: float) -> Steps[Ending]:
     for number in range(1, ATTEMPTS_MAX + 1):
         course.under_way = True
-        answer = yield from send(plan.request(number), _timeout(environment, course.moment, deadline))
+        try:
+            answer = yield from send(plan.request(number), _timeout(environment, course.moment, deadline))
+        except SurewriteError as error:
+            # Nothing of this attempt was sent, for a cause that no resend mends: no credentials, a closed connection.
+            course.under_way = False
+            if not course.in_doubt:
+                raise
+            return Ending(Decision.UNKNOWN, NotSent(str(error)), None, number, in_doubt=True)
         course.under_way = False
         if isinstance(answer, (Success, Rejection)) and answer.resent:
             course.in_doubt = True
@@ -158,7 +166,10 @@ def read_until_answered(environment: Environment, plan: Plan, deadline: float) -
     request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
     for number in range(1, ATTEMPTS_MAX + 1):
         moment = yield from now()
-        read = yield from send(request, _timeout(environment, moment, deadline))
+        try:
+            read = yield from send(request, _timeout(environment, moment, deadline))
+        except SurewriteError:
+            return None
         if isinstance(read, Success):
             return read
         if class_of_answer(read) is AnswerClass.REJECTED:

@@ -115,8 +115,13 @@ def _interruptible(environment: Environment, course: _Course, steps: Steps[R]) -
     """An interrupt at any step of a transaction in doubt is recorded, and carries its plan."""
     try:
         return (yield from steps)
-    except SurewriteError:
+    except OutcomeUnknown:
         raise
+    except SurewriteError as error:
+        if not course.in_doubt or (course.attempts == 1 and course.under_way):
+            raise
+        # A resend or a fence that cannot be sent at all, without credentials for instance: the attempt before may have taken effect.
+        raise (yield from _unsettled(environment, course)) from error
     except BaseException as interruption:
         if course.sent is not None and (course.in_doubt or course.under_way):
             _remember_doubt(environment, course.plan, course.sent)
@@ -240,11 +245,15 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord)
                 attempts=course.attempts,
             )
         case FenceWord.UNKNOWN:
-            moment = yield from now()
-            _remember_doubt(environment, course.plan, moment)
-            _observe(environment, course, "unknown", "unknown")
-            _count_applied(course.plan)
-            raise _unknown(environment, course)
+            raise (yield from _unsettled(environment, course))
+
+
+def _unsettled(environment: Environment, course: _Course) -> Steps[OutcomeUnknown]:
+    moment = yield from now()
+    _remember_doubt(environment, course.plan, moment)
+    _observe(environment, course, "unknown", "unknown")
+    _count_applied(course.plan)
+    return _unknown(environment, course)
 
 
 def _unknown(environment: Environment, course: _Course) -> OutcomeUnknown:
