@@ -219,3 +219,34 @@ async def test_a_release_that_does_not_know_an_index_leaves_its_key_as_it_was_un
     assert [each.state async for each in new.query(After.index_partition_of("by_state", "draft"))] == ["sent"]
     await new.put(await new.get(After.key_of("a")))
     assert [each.id async for each in new.query(After.index_partition_of("by_state", "sent"))] == ["a"]
+
+
+COLORS = {"r": "red", "g": "green"}
+
+
+class Lamp(Entity, discriminator="LAMP", partition_key="LAMP#{id}", sort_key="LAMP"):
+    """Its codec meets an unknown letter with a KeyError, which is no word of a codec for "none of mine"."""
+
+    id: Attribute[str]
+    uses: Attribute[int] = sw.attribute(default=0)
+    color: Attribute[str] = sw.attribute(default="red", codec=sw.codec(str, via=str, encode=lambda color: color[0], decode=COLORS.__getitem__))
+
+
+UNKNOWN_LAMP = {"pk": {"S": "LAMP#a"}, "sk": {"S": "LAMP"}, "_type": {"S": "LAMP"}, "color": {"S": "x"}, "uses": {"N": "1"}}
+
+
+async def test_a_codec_that_fails_does_not_hide_that_the_write_was_applied(shop, stored, store) -> None:
+    await store(UNKNOWN_LAMP)
+    with pytest.raises(sw.UndecodableItem, match="the update was applied, and the item that it answered with cannot be read: KeyError") as told:
+        await shop.of(Lamp).update(Lamp.key_of("a"), Lamp.uses.add(1))
+    assert isinstance(told.value.__cause__, KeyError)
+    assert (await stored("LAMP#a", "LAMP"))["uses"] == {"N": "2"}
+    with pytest.raises(sw.UndecodableItem, match="the delete was applied"):
+        await shop.of(Lamp).delete(Lamp.key_of("a"))
+    assert await stored("LAMP#a", "LAMP") is None
+
+
+async def test_a_codec_that_fails_does_not_hide_that_the_write_was_refused(shop, store) -> None:
+    await store(UNKNOWN_LAMP)
+    refused = await shop.of(Lamp).try_create(Lamp(id="a"))
+    assert (refused.reason, refused.item) == (sw.RefusalReason.ALREADY_EXISTS, None)

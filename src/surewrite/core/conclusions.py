@@ -22,7 +22,6 @@ from surewrite.errors import (
     Throttled,
     TransactionConflict,
     UndecodableItem,
-    WrongEntityType,
 )
 
 R = TypeVar("R")
@@ -77,7 +76,7 @@ def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
         return None
     try:
         return scope.schema.from_item(item)
-    except SurewriteError:
+    except Exception:  # noqa: BLE001 - a codec of the developer may raise anything
         return None
 
 
@@ -147,9 +146,11 @@ def read_after(scope: Scope, plan: Plan, item: Item) -> Any:
     """The item that came with an applied write. That it cannot be read must not be told as if nothing was written."""
     try:
         return scope.schema.from_item(item)
-    except (UndecodableItem, WrongEntityType) as error:
+    except Exception as error:
+        # A codec of the developer may raise anything, and its text may hold contents of the item.
+        why = str(error) if isinstance(error, SurewriteError) else type(error).__name__
         raise UndecodableItem(
-            f"{plan.entity}: the {plan.verb} was applied, and the item that it answered with cannot be read: {error}",
+            f"{plan.entity}: the {plan.verb} was applied, and the item that it answered with cannot be read: {why}",
             key=plan.key,
             entity=scope.schema.entity,
             field=error.field if isinstance(error, UndecodableItem) else None,
