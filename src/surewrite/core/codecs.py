@@ -378,6 +378,17 @@ _SCALARS: Final[Mapping[object, Codec[Any]]] = {
 }
 
 
+_ONE_SPELLING: Final = (STR, INT, _DECIMAL, _BYTES)
+
+
+def has_one_spelling(codec: Codec[Any]) -> bool:
+    """Whether every stored value that the codec reads is the one that it writes, numbers compared by value.
+
+    Not so for a date, a UUID or an enum, whose text may be written in several ways, nor for what rounds.
+    """
+    return codec in _ONE_SPELLING
+
+
 def scalar_codec(kind: object) -> Codec[Any] | None:
     """The codec of a type that stands for itself, ``None`` for any other."""
     # Loading uuid takes long, and whoever names its type has done so.

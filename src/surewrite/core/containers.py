@@ -173,6 +173,8 @@ def map_codec(element: Codec[Any]) -> Codec[dict[str, Any]]:
         for key, part in cast("dict[object, object]", value).items():
             if not isinstance(key, str):
                 raise Unstorable(f"takes {name}, and one of its keys is of type {type(key).__name__}")
+            if not key:
+                raise Unstorable(f"takes {name}, and one of its keys is empty: the service stores no member without a name")
             try:
                 accepted[STR.accept(key)] = element.accept(part)
             except Unstorable as error:

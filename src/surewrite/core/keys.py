@@ -25,14 +25,20 @@ class Demand:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Key(Generic[EC_co]):
-    """Names one item: enough to read it. Equal keys name one item; hashable."""
+    """Names one item: enough to read it. Equal keys name one item; hashable.
+
+    ``as_stored`` is true for the key of a stored item that no ``key_of`` makes; it names that item all the same.
+    """
 
     entity: type[EC_co]
     partition: KeyValue
     sort: KeyValue | None = None
     values: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    as_stored: bool = field(default=False, compare=False, kw_only=True)
 
     def _described(self) -> str:
+        if self.as_stored:
+            return f"<key of {self.entity.__name__} as stored: {', '.join(repr(value) for _, value in filter(None, (self.partition, self.sort)))}>"
         return f"{self.entity.__name__}.key_of({', '.join(f'{name}={value!r}' for name, value in self.values)})"
 
     def __repr__(self) -> str:
@@ -63,11 +69,11 @@ class VersionedKey(Key[EC_co]):
         """
         if version is not None and (isinstance(version, bool) or not isinstance(version, int)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidRequest(f"{self.entity.__name__}: if_version takes an int or None, not {type(version).__name__}", key=self)
-        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=True, version=version))
+        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=True, version=version), as_stored=self.as_stored)
 
     def ignore_version(self) -> Target[EC_co]:
         """The item, whatever its version is. The service still adds 1 to it, so the write is not idempotent and is not resent in doubt."""
-        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=False))
+        return Target(self.entity, self.partition, self.sort, self.values, Demand(checked=False), as_stored=self.as_stored)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
-from surewrite.core.codecs import INT, Codec, Undecodable
+from surewrite.core.codecs import INT, Codec, Undecodable, has_one_spelling
 from surewrite.core.definitions import Definition
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
-from surewrite.core.keys import Key
+from surewrite.core.keys import Key, Target, VersionedKey
 from surewrite.core.stored import NOTHING_HELD, STATE, Stored, new_entity
 from surewrite.core.templates import KeyTemplate
-from surewrite.core.values import AttributeValue, Item, equal, type_of
+from surewrite.core.values import AttributeValue, Item, equal
 from surewrite.errors import InvalidRequest, UndecodableItem, WrongEntityType
 
 E = TypeVar("E")
@@ -102,8 +102,10 @@ class BoundSchema(Generic[E]):
             (field.name, field.stored_name, field.codec.encode, field.is_set) for field in self.plain_fields if field.stored_name not in layout.key
         )
         self._readers = tuple((field.name, field.stored_name, field.codec.decode) for field in self.plain_fields)
-        # A key attribute that is a field under its own name needs no comparison with that field.
-        self._composed = tuple((name, template) for name, template in self._templates if not self._is_stored_field(name, template))
+        # A key attribute that is a field under its own name, whose value is stored in one way only, needs no comparison with that field.
+        self._compared = tuple(
+            (name, template) for name, template in self._templates if not (self._is_stored_field(name, template) and has_one_spelling(template.codec))
+        )
 
     def _bind_templates(self, definition: Definition) -> tuple[tuple[str, KeyTemplate], ...]:
         templates = (definition.partition,) if definition.sort is None else (definition.partition, definition.sort)
@@ -203,8 +205,10 @@ class BoundSchema(Generic[E]):
             return self._read_from_key(field, item) if field.name in self._key_fields else None
         try:
             return field.codec.decode(value)
-        except Undecodable as error:
-            raise UndecodableItem(f"{self._name}.{field.name}: {error}", entity=self.entity, field=field.name, stored_type=error.stored_type) from None
+        except Exception as error:  # noqa: BLE001 - see _undecodable
+            undecodable = self._undecodable(field.name, value, error)
+        undecodable.key = self.key_from(item)
+        raise undecodable
 
     # ---------------------------------------------------------------------------------------------------------------- keys
 
@@ -238,6 +242,30 @@ class BoundSchema(Generic[E]):
     def key_attribute_types(self) -> tuple[tuple[str, str], ...]:
         """The key attributes with the letters of their types, partition first."""
         return tuple((name, template.stored) for name, template in self._templates)
+
+    def key_from(self, item: Mapping[str, AttributeValue]) -> Key[E] | None:
+        """The key of a stored item, or of a request: a ``get`` with it reads that item. ``None`` for what has no key of this table.
+
+        It is what ``key_of`` gives. An item whose key no ``key_of`` makes has one too, marked ``as_stored``.
+        """
+        found: list[tuple[str, str]] = []
+        values: dict[str, Any] = {}
+        as_stored = False
+        for name, template in self._templates:
+            value = item.get(name)
+            if value is None or template.stored not in value:
+                return None
+            found.append((template.stored, value[template.stored]))
+            try:
+                values.update(template.parse(found[-1][1]))
+                as_stored = as_stored or not equal({template.stored: template.render(values)[1]}, value)
+            except Exception:  # noqa: BLE001 - a codec of the developer's own may raise anything, and the key is for an error's sake
+                as_stored = True
+        partition, sort = found[0], found[1] if len(found) > 1 else None
+        told = () if as_stored else tuple(values.items())
+        if self.version is None:
+            return Target(self.entity, partition, sort, told, as_stored=as_stored)
+        return VersionedKey(self.entity, partition, sort, told, as_stored=as_stored)
 
     def key_item(self, key: Key[E]) -> Item:
         """The key attributes for a key of this type. Raises ``InvalidRequest`` for a key of another type."""
@@ -299,8 +327,16 @@ class BoundSchema(Generic[E]):
         An item without a discriminator is taken for one of this type. ``partial`` says that attributes may have been left
         out: fields that are missing then have no value, but for those whose stored names ``read`` has, which are known to be
         absent. Raises ``WrongEntityType`` for an item of another type and ``UndecodableItem`` for one that does not fit;
-        neither has contents of the item in its text.
+        neither has contents of the item in its text, and both have its key.
         """
+        try:
+            return self._read(item, None if not partial else read)
+        except (UndecodableItem, WrongEntityType) as error:
+            error.key = self.key_from(item)
+            raise
+
+    def _read(self, item: Mapping[str, AttributeValue], read: Collection[str] | None) -> E:
+        """The entity; ``read`` is ``None`` for an item that was read whole."""
         self._check_type(item)
         values: dict[str, Any] = {}
         name = ""
@@ -313,12 +349,11 @@ class BoundSchema(Generic[E]):
                     absent.append(name)
                 else:
                     values[name] = decode(value)
-        except Undecodable as error:
-            raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
+        except Exception as error:  # noqa: BLE001 - see _undecodable
+            raise self._undecodable(name, value, error) from _cause_of(error)
         if absent:
-            self._fill(absent, values, item, read if partial else None)
-        if not partial:
-            self._check_key(values, item)
+            self._fill(absent, values, item, read)
+        self._check_key(values, item)
         known = self._known
         unknown = {other: content for other, content in item.items() if other not in known}
         stored_version = self._stored_version(item)
@@ -326,7 +361,7 @@ class BoundSchema(Generic[E]):
             values[self.version.name] = stored_version
         layout = self.layout
         held = self.held(item) if self.uniques else NOTHING_HELD
-        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, partial, held)
+        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, read is not None, held)
         return new_entity(self.entity, values)
 
     def _check_type(self, item: Mapping[str, AttributeValue]) -> None:
@@ -371,24 +406,42 @@ class BoundSchema(Generic[E]):
                 continue
             try:
                 return template.parse(value[template.stored])[field.name]
-            except (KeyError, Undecodable):
-                raise self._foreign_key(field.name, type_of(value)) from None
+            except Exception as error:  # noqa: BLE001 - see _undecodable
+                raise self._foreign_key(field.name, _type_of(value)) from _cause_of(error)
         raise UndecodableItem(f"{self._name}.{field.name} is part of the key, and the item has no key", entity=self.entity, field=field.name)
 
     def _check_key(self, values: Mapping[str, Any], item: Mapping[str, AttributeValue]) -> None:
         """An item whose fields make another key than it has would be written back to another place."""
-        for key_name, template in self._composed:
+        for key_name, template in self._compared:
             stored = item.get(key_name)
-            if stored is None:
+            # Of an item that was read in part a field of the key may be missing.
+            if stored is None or any(name not in values for name in template.field_names):
                 continue
             try:
                 letters, value = template.render(values)
-            except InvalidRequest:
-                raise self._foreign_key(None, type_of(stored)) from None
+            except ValueError:
+                raise self._foreign_key(None, _type_of(stored)) from None
             if stored.get(letters) != value and not equal(stored, {letters: value}):
-                raise self._foreign_key(None, type_of(stored))
+                field = template.is_field if self._is_stored_field(key_name, template) else None
+                raise self._foreign_key(None, _type_of(stored)) if field is None else self._respelled_key(field, _type_of(stored))
 
-    def _foreign_key(self, field: str | None, stored_type: str) -> UndecodableItem:
+    def _respelled_key(self, field: str, stored_type: str | None) -> UndecodableItem:
+        message = (
+            f"{self._name}.{field} is the key, and is stored in another form than {self._name} writes it, so that a write would go to another item: "
+            "give the field a codec= for the stored form, or the type str"
+        )
+        return UndecodableItem(message, entity=self.entity, field=field, stored_type=stored_type)
+
+    def _undecodable(self, field: str, value: object, error: Exception) -> UndecodableItem:
+        """The error of a codec. One of the developer's own may raise anything, and so does any over a value that no service stores."""
+        if isinstance(error, Undecodable):
+            told, stored_type = str(error), error.stored_type
+        else:
+            told, stored_type = f"what is stored cannot be read, its codec raised {type(error).__name__}", _type_of(value)
+        message = f"{self._name}.{field}: {told}: mend the item, or give the field another type, or a codec= that reads what is stored"
+        return UndecodableItem(message, entity=self.entity, field=field, stored_type=stored_type)
+
+    def _foreign_key(self, field: str | None, stored_type: str | None) -> UndecodableItem:
         message = f"{self._name}: the key of the item is none that its fields make by the templates of {self._name}"
         return UndecodableItem(message, entity=self.entity, field=field, stored_type=stored_type)
 
@@ -400,9 +453,8 @@ class BoundSchema(Generic[E]):
             return None
         try:
             found: int = INT.decode(value)
-        except Undecodable as error:
-            name = self.version.name
-            raise UndecodableItem(f"{self._name}.{name}: {error}", entity=self.entity, field=name, stored_type=error.stored_type) from None
+        except Exception as error:  # noqa: BLE001 - see _undecodable
+            raise self._undecodable(self.version.name, value, error) from _cause_of(error)
         return found
 
     # -------------------------------------------------------------------------------------------------------------- fields
@@ -422,3 +474,13 @@ class BoundSchema(Generic[E]):
 def _text(item: Mapping[str, AttributeValue], name: str | None) -> str | None:
     value = None if name is None else item.get(name)
     return None if value is None else value.get("S")
+
+
+def _type_of(value: object) -> str | None:
+    """The letters of a stored value's type, as far as it is a typed value at all."""
+    return next((str(letters) for letters in cast("dict[object, object]", value)), None) if isinstance(value, dict) else None
+
+
+def _cause_of(error: Exception) -> Exception | None:
+    """An error of this library's codecs says all; of one that was not foreseen its place is needed."""
+    return None if isinstance(error, Undecodable) else error
