@@ -178,6 +178,12 @@ def test_a_missing_directory_is_told(tmp_path: Path) -> None:
         SqliteStore(tmp_path / "none" / "shop.db")
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_path_that_the_system_cannot_have_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreUnusable, match="cannot be opened for writing"):
+        SqliteStore(tmp_path / name)
+
+
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="cannot be opened for writing"):
         SqliteStore(tmp_path)
@@ -429,3 +435,35 @@ def test_large_items_and_many_of_them_come_back_whole(caller: Caller) -> None:
     content: dict[str, Any] = {"b": {"B": "AAEC/w=="}, "s": {"SS": ["a", "é", "\U0001f600"]}, "l": {"L": [{"NULL": True}]}}
     caller.put(pk=text("é\U0001f600"), x=text("\x00x" * 150_000), **content)
     assert caller.item(pk=text("é\U0001f600")) == {"pk": text("é\U0001f600"), "x": text("\x00x" * 150_000), **content}
+
+
+def test_connections_that_are_opened_later_open_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path without its directory, in a program that changes its own."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    store = SqliteStore("shop.db")
+    caller = Caller(Service(store), Clock())
+    create_table(caller.service)
+    monkeypatch.chdir(tmp_path / "second")
+    with store.session(write=False):
+        caller.put(**A)
+    store.close()
+    assert list((tmp_path / "second").iterdir()) == []
+    again = SqliteStore(tmp_path / "first" / "shop.db")
+    assert Caller(Service(again), Clock())("Scan", Select="COUNT")["Count"] == 1
+    again.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_a_file_that_is_removed_under_a_store_is_told_and_not_written_to(path: Path, store: SqliteStore, caller: Caller, replaced: bool) -> None:
+    caller.put(**A)
+    for each in path.parent.iterdir():
+        each.unlink()
+    if replaced:
+        SqliteStore(path).close()
+    for write in (True, False):
+        with pytest.raises(StoreUnusable, match="was removed or replaced while it was open") as told, store.session(write=write):
+            pass
+        assert told.value.applied is False
+    assert path.exists() is replaced

@@ -46,11 +46,13 @@ class SqliteStore:
 
     ``path`` names the file; it is made when it does not exist. ``most_pages`` bounds its size in pages of 4,096 bytes;
     beyond it a write raises ``StoreFull``. A file that is not one of this store's, or is damaged, or may not be written,
-    raises ``StoreUnusable`` and stays as it was. One writing session costs a synchronised write of the log.
+    raises ``StoreUnusable`` and stays as it was; so does every session once the file was removed or replaced. One
+    writing session costs a synchronised write of the log.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, most_pages: int | None = None) -> None:
-        self._path = Path(path)
+        # Whole, because connections are opened later too, and the program may change its directory.
+        self._path = Path(path).absolute()
         self._most_pages = most_pages
         self._idle: list[sqlite3.Connection] = []
         self._sessions = 0
@@ -61,6 +63,7 @@ class SqliteStore:
         with translated(self._path):
             _require_own_file(self._path)
             self._idle.append(self._opened())
+        self._identity = _identity(self._path)
         _stores.add(self)
 
     @property
@@ -99,6 +102,7 @@ class SqliteStore:
             if write and not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise StoreBusy(f"other threads kept {self._path} locked; send the request again; nothing was written")
             try:
+                self._require_same_file()
                 connection = connection if connection is not None else self._connect()
                 connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
                 return connection
@@ -127,6 +131,11 @@ class SqliteStore:
     def after_fork(self) -> None:
         """Let sessions begin again, in the parent and in the child."""
         self._gate.release()
+
+    def _require_same_file(self) -> None:
+        """What is written to a file that has no name any more is kept until it is closed, and then gone."""
+        if _identity(self._path) != self._identity:
+            raise StoreUnusable(f"{self._path} was removed or replaced while it was open; nothing was written; open it again")
 
     def _leave(self, connection: sqlite3.Connection | None) -> None:
         with self._gate:
@@ -194,6 +203,15 @@ class SqliteStore:
             raise
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells one file from another under the same name; ``None`` where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
     return value
@@ -223,6 +241,9 @@ def _application_id_in_place(path: Path) -> int | None:
         return None
     except OSError as failed:
         raise unwritable(path, failed.strerror or str(failed)) from failed
+    except ValueError as failed:
+        # A path that the system has no form for, with a zero byte in it for instance.
+        raise unwritable(path, str(failed)) from failed
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as connection:
             return _pragma(connection, "application_id")
