@@ -20,6 +20,7 @@ from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_p
 from surewrite.core.plans import Expected, Plan
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.traits import EndpointTraits
+from surewrite.core.values import item_size
 
 
 class Account(VersionedEntity, discriminator="ACCOUNT", partition_key="{id}"):
@@ -299,3 +300,14 @@ def test_plans_that_are_compiled_once_share_no_values() -> None:
     other = plan_put(scope(Account), loaded(Account(id="a"), None, "4:new"), OCCASION, NOTHING)
     assert one.body["ExpressionAttributeValues"][":0"] is not other.body["ExpressionAttributeValues"][":0"]
     assert one.body["ExpressionAttributeValues"] != other.body["ExpressionAttributeValues"]
+
+
+@pytest.mark.parametrize("letter", ["a", "ä", "語", "😀", "\x00", "'"])
+def test_an_item_of_letters_of_any_length_is_held_to_the_limit_of_the_service(letter: str) -> None:
+    empty = plan_put(scope(Note), Note(id="a"), OCCASION, NOTHING).stored
+    assert empty is not None
+    room = 409_600 - item_size(empty)
+    fits = letter * (room // len(letter.encode()))
+    assert plan_put(scope(Note), Note(id="a", text=fits), OCCASION, NOTHING).stored is not None
+    with pytest.raises(sw.InvalidRequest, match="409600"):
+        plan_put(scope(Note), Note(id="a", text=fits + letter), OCCASION, NOTHING)

@@ -277,6 +277,9 @@ def judged_with_expiry(draft: Draft, condition: ConditionTree | None, guard: Gua
 
 
 def checked_size(scope: Scope, item: Item) -> Item:
+    # What Python writes of an item has a letter for each one of the item's own, and a letter has four bytes at most.
+    if 4 * len(repr(item)) <= limits.ITEM_BYTES:
+        return item
     size = item_size(item)
     if size > limits.ITEM_BYTES:
         largest = sorted(((len(name.encode()) + value_size(value), name) for name, value in item.items()), reverse=True)[:3]

@@ -69,7 +69,7 @@ class KeyTemplate:
     ``index`` names the index whose key it is, for messages.
     """
 
-    __slots__ = ("_codecs", "_described", "_entity", "_largest", "_parts", "field_names", "is_field", "stored", "text")
+    __slots__ = ("_codecs", "_constant", "_described", "_entity", "_largest", "_parts", "field_names", "is_field", "stored", "text")
 
     def __init__(self, entity: str, keyword: str, text: str, codecs: Mapping[str, Codec[Any]], *, index: str | None = None) -> None:
         self._entity = entity
@@ -84,6 +84,10 @@ class KeyTemplate:
         self.is_field: str | None = names[0] if only else None
         self._codecs = {name: self._codec_of(name, codecs, only=only) for name in self.field_names}
         self.stored: str = self._codecs[names[0]].stored if only else "S"
+        self._constant: KeyValue | None = None
+        if not names:
+            # Many sort keys are one word: it is made once.
+            self._constant = self.render({})
 
     def _codec_of(self, name: str, codecs: Mapping[str, Codec[Any]], *, only: bool) -> Codec[Any]:
         codec = codecs.get(name)
@@ -102,6 +106,8 @@ class KeyTemplate:
 
     def render(self, values: Mapping[str, Any]) -> KeyValue:
         """The key value of accepted field values. Raises ``InvalidRequest`` for an empty, ambiguous or too long one."""
+        if self._constant is not None:
+            return self._constant
         if self.is_field is not None:
             codec = self._codecs[self.is_field]
             value: str = codec.encode(values[self.is_field])[codec.stored]
