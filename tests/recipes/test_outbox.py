@@ -23,6 +23,12 @@ class Payment(VersionedEntity, discriminator="PAYMENT", partition_key="PAYMENT#{
     revision: Attribute[int | None] = sw.version()
 
 
+class Member(VersionedEntity, discriminator="MEMBER", partition_key="MEMBER#{id}", sort_key="MEMBER"):
+    id: Attribute[str]
+    mail: Attribute[str] = sw.unique()
+    revision: Attribute[int | None] = sw.version()
+
+
 KEY = Payment.key_of("p1")
 
 
@@ -98,6 +104,19 @@ def test_the_number_is_the_version_that_the_action_gives(world: World, verb: str
     found = table.of(Payment).get_or_none(KEY)
     assert verb == "delete" or found.revision == stored.number
     assert stored.key_parts == ("PAYMENT#p1", "STATE")
+
+
+def test_a_change_that_claims_a_unique_value_has_its_event_and_a_refused_one_has_none(world: World) -> None:
+    outbox, table = Outbox(world.other, "o"), world.other
+    outcomes = []
+    for name, mail in (("a", "x"), ("b", "x"), ("b", "y")):
+        tx = table.transaction()
+        outbox.emit(tx, mail, change=tx.create(Member(id=name, mail=mail)), key=name)
+        outcomes.append(bool(tx.try_commit()))
+    tx = table.transaction()
+    outbox.emit(tx, "z", change=tx.put(table.of(Member).get(Member.key_of("a")).replace(mail="z")), key="a")
+    assert (outcomes, bool(tx.try_commit())) == ([True, False, True], True)
+    assert sorted((row.id, row.event) for row in rows(world, outbox)) == [("a#1", "x"), ("a#2", "z"), ("b#1", "y")]
 
 
 def test_an_event_without_a_known_version_is_refused(world: World) -> None:

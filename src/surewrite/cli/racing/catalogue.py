@@ -7,6 +7,7 @@ from surewrite.cli.racing.appends import Appends
 from surewrite.cli.racing.counter import ExactCounter
 from surewrite.cli.racing.deposits import Deposits
 from surewrite.cli.racing.events import OrderedEvents
+from surewrite.cli.racing.handles import HandlesThatMove
 from surewrite.cli.racing.ids import BlocksOfIds
 from surewrite.cli.racing.invoices import GaplessInvoices
 from surewrite.cli.racing.jobs import JobsTakenOnce
@@ -31,6 +32,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     BlocksOfIds(),
     QueuedResults(),
     JobsTakenOnce(),
+    HandlesThatMove(),
 )
 
 
