@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,3 +100,29 @@ def test_rows_and_scans_are_those_of_a_sorted_list(changes: list[tuple[bytes, by
             inside = [kept[place] for place in ordered if place[1] == partition and low <= place[2] < high]
             assert [int(item["n"]["N"]) for item in session.rows("space", partition, low, high, descending=False)] == inside
             assert [int(item["n"]["N"]) for item in session.rows("space", partition, low, high, descending=True)] == inside[::-1]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_for_the_sessions_of_other_threads() -> None:
+    store = MemoryStore()
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold_a_session() -> None:
+        with store.session(write=True) as session:
+            session.put("space", b"p", b"s", A)
+            entered.set()
+            leave.wait(10)
+            session.put("space", b"p", b"t", B)
+
+    thread = threading.Thread(target=hold_a_session)
+    thread.start()
+    entered.wait(10)
+    timer = threading.Timer(0.1, leave.set)
+    timer.start()
+    child = os.fork()
+    if child == 0:
+        free = store._lock.acquire(blocking=False)
+        os._exit(0 if free and store._contents.spaces["space"].size == 2 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
+    timer.join()

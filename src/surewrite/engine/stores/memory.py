@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from operator import attrgetter
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self
+from weakref import WeakSet
 
 from surewrite.core.values import Item
 from surewrite.engine.stores.store import Position, TokenRecord, slot_of
@@ -85,13 +87,15 @@ class _Contents:
 class MemoryStore:
     """Tables, rows and tokens of one process; they end with it.
 
-    Reading or writing a row costs a few dict accesses. The first scan after a partition came or went sorts the partitions.
+    After a fork parent and child each have them, and go on apart. Reading or writing a row costs a few dict accesses.
+    The first scan after a partition came or went sorts the partitions.
     """
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._contents = _Contents()
         self._reading = _MemorySession(self._contents, self._lock, journal=None)
+        _stores.add(self)
 
     @property
     def waits(self) -> bool:
@@ -103,6 +107,14 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing to do: the rows live as long as the object."""
+
+    def before_fork(self) -> None:
+        """Wait for the sessions of other threads: the child has none that could end them, and would see half of a change."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """Let sessions begin again, in the parent and in the child, which goes on with a copy of its own."""
+        self._lock.release()
 
 
 class _MemorySession:
@@ -230,3 +242,22 @@ def _first_while(tokens: dict[str, TokenRecord], completed_before: float) -> Ite
         if record.completed_at >= completed_before:
             return
         yield token, record
+
+
+_stores: Final[WeakSet[MemoryStore]] = WeakSet()
+_forking: Final[list[MemoryStore]] = []
+
+
+def _before_fork() -> None:
+    for store in list(_stores):
+        store.before_fork()
+        _forking.append(store)
+
+
+def _after_fork() -> None:
+    while _forking:
+        _forking.pop().after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
