@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from surewrite.core.codecs import Codec
     from surewrite.core.conditions import Change, Condition, Operand
     from surewrite.core.contention import Statistics
+    from surewrite.core.datetime_texts import datetime_text
     from surewrite.core.effects import Operation
     from surewrite.core.entities import Attribute, Entity, Fields, VersionedEntity, attribute, time_to_live, unique, version
     from surewrite.core.indexes import Index, global_index, local_index
@@ -130,6 +131,7 @@ _HOMES = {
     "codec": "surewrite.core.annotations",
     "connect": "surewrite.client",
     "connect_async": "surewrite.async_client",
+    "datetime_text": "surewrite.core.datetime_texts",
     "equal": "surewrite.core.sort_conditions",
     "ge": "surewrite.core.sort_conditions",
     "global_index": "surewrite.core.indexes",
@@ -212,6 +214,7 @@ __all__ = [
     "codec",
     "connect",
     "connect_async",
+    "datetime_text",
     "equal",
     "ge",
     "global_index",

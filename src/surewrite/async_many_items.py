@@ -16,7 +16,7 @@ from surewrite.core.entities import EntityBase, TableLayout, schema_of
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Partition, Target, is_key
 from surewrite.core.plans import InDoubt
-from surewrite.core.queries import Others, Page, Pages, Reading, Wanted
+from surewrite.core.queries import OnUndecodable, Others, Page, Pages, Reading, Wanted
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.sort_conditions import SortCondition
 from surewrite.drivers.asynchronous import AsyncDriver
@@ -62,6 +62,7 @@ class AsyncManyOfOneType(Generic[E]):
         descending: bool = False,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E]:
         """The entities of a partition in the order of the sort key, read page by page as they are asked for.
 
@@ -69,9 +70,10 @@ class AsyncManyOfOneType(Generic[E]):
         paid for; ``limit`` counts entities returned. Items of other types and expired ones are left out. The partition of a
         global index is made by ``index_partition_of``; ``index`` names a local one. Types with a version are read
         consistently unless told otherwise, global indexes never. Half a read unit per started 4 KB of a page, a whole one
-        where consistent. Raises ``InvalidRequest`` before anything is sent, ``UndecodableItem`` for an item that does not fit.
+        where consistent. Raises ``InvalidRequest`` before anything is sent. An item that does not fit raises ``UndecodableItem``
+        when its turn comes; with ``on_undecodable``, such as ``problems.append``, that is called with the error and the item left out.
         """
-        wanted = Wanted(filter, index, consistent, sort_key, descending)
+        wanted = Wanted(filter, index, consistent, sort_key, descending, on_undecodable=on_undecodable)
         return each_of(self._driver, queries.query((self._scope,), partition, wanted), limit)
 
     async def query_page(
@@ -84,6 +86,7 @@ class AsyncManyOfOneType(Generic[E]):
         descending: bool = False,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same: at most ``limit`` entities, without a limit what one request reads, up to 1 MB.
@@ -91,7 +94,7 @@ class AsyncManyOfOneType(Generic[E]):
         ``cursor`` is that of the page before; one of another query raises ``InvalidRequest``. A cursor holds the key of an
         item, which is readable. A page may have few entities, or none, and a cursor: only ``cursor is None`` says the end.
         """
-        reading = queries.query((self._scope,), partition, Wanted(filter, index, consistent, sort_key, descending))
+        reading = queries.query((self._scope,), partition, Wanted(filter, index, consistent, sort_key, descending, on_undecodable=on_undecodable))
         page: Page[E] = await self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -103,13 +106,14 @@ class AsyncManyOfOneType(Generic[E]):
         segment: tuple[int, int] | None = None,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E]:
         """All entities of the type in the table, in no order, read page by page as they are asked for.
 
         The whole table is read and paid for, items of other types too. ``segment=(0, 4)`` is the first of four parts, which
         as many tasks can read side by side. Otherwise as ``query``.
         """
-        return each_of(self._driver, queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment)), limit)
+        return each_of(self._driver, queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment, on_undecodable=on_undecodable)), limit)
 
     async def scan_page(
         self,
@@ -119,10 +123,11 @@ class AsyncManyOfOneType(Generic[E]):
         segment: tuple[int, int] | None = None,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same, as ``query_page``: a long scan goes on from its last cursor after a restart."""
-        reading = queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment))
+        reading = queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment, on_undecodable=on_undecodable))
         page: Page[E] = await self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -220,18 +225,20 @@ class AsyncManyOfAnyType:
     @overload
     def query(
         self, partition: Partition[Any], *, types: tuple[type[E1], type[E2]], sort_key: SortCondition | None = None, filter: Condition[Any] | None = None,
-        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None, others: Others = "skip",
+        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E1 | E2]: ...  # fmt: skip
     @overload
     def query(
         self, partition: Partition[Any], *, types: tuple[type[E1], type[E2], type[E3]], sort_key: SortCondition | None = None,
         filter: Condition[Any] | None = None, index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
-        others: Others = "skip",
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E1 | E2 | E3]: ...  # fmt: skip
     @overload
     def query(
         self, partition: Partition[Any], *, types: Sequence[type[E]], sort_key: SortCondition | None = None, filter: Condition[Any] | None = None,
-        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None, others: Others = "skip",
+        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E]: ...  # fmt: skip
     def query(
         self,
@@ -245,13 +252,18 @@ class AsyncManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[Any]:
         """The entities of several types in one partition, in the order of the sort key: ``shop.query(key, types=(Customer, Order))``.
 
         Only the types named are asked for; with ``others="raise"`` an item of another one raises ``WrongEntityType``. An item
         without a discriminator is of the first type whose templates make its key. Otherwise as the query of one type.
         """
-        return each_of(self._driver, self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others)), limit)
+        return each_of(
+            self._driver,
+            self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others, on_undecodable=on_undecodable)),
+            limit,
+        )
 
     async def query_page(
         self,
@@ -265,10 +277,11 @@ class AsyncManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same, as the page of a query of one type."""
-        reading = self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others))
+        reading = self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others, on_undecodable=on_undecodable))
         page: Page[E] = await self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -285,9 +298,10 @@ class AsyncManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
     ) -> AsyncIterator[E]:
         """All entities of several types in the table, in no order; as the scan of one type."""
-        wanted = Wanted(filter, index, consistent, segment=segment, others=others)
+        wanted = Wanted(filter, index, consistent, segment=segment, others=others, on_undecodable=on_undecodable)
         return each_of(self._driver, queries.scan(self._scopes_of(types), wanted), limit)
 
     @overload

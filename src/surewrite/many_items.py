@@ -16,7 +16,7 @@ from surewrite.core.entities import EntityBase, TableLayout, schema_of
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Partition, Target, is_key
 from surewrite.core.plans import InDoubt
-from surewrite.core.queries import Others, Page, Pages, Reading, Wanted
+from surewrite.core.queries import OnUndecodable, Others, Page, Pages, Reading, Wanted
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.sort_conditions import SortCondition
 from surewrite.drivers.blocking import BlockingDriver
@@ -61,6 +61,7 @@ class ManyOfOneType(Generic[E]):
         descending: bool = False,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E]:
         """The entities of a partition in the order of the sort key, read page by page as they are asked for.
 
@@ -68,9 +69,10 @@ class ManyOfOneType(Generic[E]):
         paid for; ``limit`` counts entities returned. Items of other types and expired ones are left out. The partition of a
         global index is made by ``index_partition_of``; ``index`` names a local one. Types with a version are read
         consistently unless told otherwise, global indexes never. Half a read unit per started 4 KB of a page, a whole one
-        where consistent. Raises ``InvalidRequest`` before anything is sent, ``UndecodableItem`` for an item that does not fit.
+        where consistent. Raises ``InvalidRequest`` before anything is sent. An item that does not fit raises ``UndecodableItem``
+        when its turn comes; with ``on_undecodable``, such as ``problems.append``, that is called with the error and the item left out.
         """
-        wanted = Wanted(filter, index, consistent, sort_key, descending)
+        wanted = Wanted(filter, index, consistent, sort_key, descending, on_undecodable=on_undecodable)
         return each_of(self._driver, queries.query((self._scope,), partition, wanted), limit)
 
     def query_page(
@@ -83,6 +85,7 @@ class ManyOfOneType(Generic[E]):
         descending: bool = False,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same: at most ``limit`` entities, without a limit what one request reads, up to 1 MB.
@@ -90,7 +93,7 @@ class ManyOfOneType(Generic[E]):
         ``cursor`` is that of the page before; one of another query raises ``InvalidRequest``. A cursor holds the key of an
         item, which is readable. A page may have few entities, or none, and a cursor: only ``cursor is None`` says the end.
         """
-        reading = queries.query((self._scope,), partition, Wanted(filter, index, consistent, sort_key, descending))
+        reading = queries.query((self._scope,), partition, Wanted(filter, index, consistent, sort_key, descending, on_undecodable=on_undecodable))
         page: Page[E] = self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -102,13 +105,14 @@ class ManyOfOneType(Generic[E]):
         segment: tuple[int, int] | None = None,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E]:
         """All entities of the type in the table, in no order, read page by page as they are asked for.
 
         The whole table is read and paid for, items of other types too. ``segment=(0, 4)`` is the first of four parts, which
         as many threads can read side by side. Otherwise as ``query``.
         """
-        return each_of(self._driver, queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment)), limit)
+        return each_of(self._driver, queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment, on_undecodable=on_undecodable)), limit)
 
     def scan_page(
         self,
@@ -118,10 +122,11 @@ class ManyOfOneType(Generic[E]):
         segment: tuple[int, int] | None = None,
         limit: int | None = None,
         consistent: bool | None = None,
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same, as ``query_page``: a long scan goes on from its last cursor after a restart."""
-        reading = queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment))
+        reading = queries.scan((self._scope,), Wanted(filter, index, consistent, segment=segment, on_undecodable=on_undecodable))
         page: Page[E] = self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -217,18 +222,20 @@ class ManyOfAnyType:
     @overload
     def query(
         self, partition: Partition[Any], *, types: tuple[type[E1], type[E2]], sort_key: SortCondition | None = None, filter: Condition[Any] | None = None,
-        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None, others: Others = "skip",
+        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E1 | E2]: ...  # fmt: skip
     @overload
     def query(
         self, partition: Partition[Any], *, types: tuple[type[E1], type[E2], type[E3]], sort_key: SortCondition | None = None,
         filter: Condition[Any] | None = None, index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
-        others: Others = "skip",
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E1 | E2 | E3]: ...  # fmt: skip
     @overload
     def query(
         self, partition: Partition[Any], *, types: Sequence[type[E]], sort_key: SortCondition | None = None, filter: Condition[Any] | None = None,
-        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None, others: Others = "skip",
+        index: str | None = None, descending: bool = False, limit: int | None = None, consistent: bool | None = None,
+        others: Others = "skip", on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E]: ...  # fmt: skip
     def query(
         self,
@@ -242,13 +249,18 @@ class ManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[Any]:
         """The entities of several types in one partition, in the order of the sort key: ``shop.query(key, types=(Customer, Order))``.
 
         Only the types named are asked for; with ``others="raise"`` an item of another one raises ``WrongEntityType``. An item
         without a discriminator is of the first type whose templates make its key. Otherwise as the query of one type.
         """
-        return each_of(self._driver, self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others)), limit)
+        return each_of(
+            self._driver,
+            self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others, on_undecodable=on_undecodable)),
+            limit,
+        )
 
     def query_page(
         self,
@@ -262,10 +274,11 @@ class ManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
         cursor: str | None = None,
     ) -> Page[E]:
         """A part of the same, as the page of a query of one type."""
-        reading = self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others))
+        reading = self._query(partition, types, Wanted(filter, index, consistent, sort_key, descending, others=others, on_undecodable=on_undecodable))
         page: Page[E] = self._driver.run(queries.page(reading, cursor, limit))
         return page
 
@@ -282,9 +295,10 @@ class ManyOfAnyType:
         limit: int | None = None,
         consistent: bool | None = None,
         others: Others = "skip",
+        on_undecodable: OnUndecodable | None = None,
     ) -> Iterator[E]:
         """All entities of several types in the table, in no order; as the scan of one type."""
-        wanted = Wanted(filter, index, consistent, segment=segment, others=others)
+        wanted = Wanted(filter, index, consistent, segment=segment, others=others, on_undecodable=on_undecodable)
         return each_of(self._driver, queries.scan(self._scopes_of(types), wanted), limit)
 
     @overload

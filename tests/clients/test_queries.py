@@ -312,12 +312,77 @@ async def test_a_filter_on_the_key_is_refused_and_the_way_out_named(db) -> None:
         table.of(Reading).query(Reading.partition_of("s"), sort_key=sw.ge("2026-01-01"))
 
 
-async def test_an_item_that_does_not_fit_raises_when_it_comes(shop, store) -> None:
-    await fill(shop, 1)
-    await store({"pk": {"S": "CUSTOMER#c5"}, "sk": {"S": "ORDER#000002"}, "_type": {"S": "ORDER"}, "total": {"S": "ten"}})
+async def read_into(found: list[int], orders: AsyncIterator[Any]) -> None:
+    """The numbers of the orders that came before an error."""
+    async for order in orders:
+        found.append(order.seq)  # noqa: PERF401 - a list of all would not be there after an error
+
+
+async def spoil(store: Any, number: int) -> None:
+    await store({"pk": {"S": "CUSTOMER#c5"}, "sk": {"S": f"ORDER#{number:06d}"}, "_type": {"S": "ORDER"}, "total": {"S": "ten"}})
+
+
+async def test_an_item_that_does_not_fit_raises_when_its_turn_comes(shop, store) -> None:
+    await fill(shop, 4)
+    await spoil(store, 3)
+    found: list[int] = []
     with pytest.raises(sw.UndecodableItem) as unfit:
-        await all_of(shop.of(Order).query(C5))
-    assert unfit.value.field == "total"
+        await read_into(found, shop.of(Order).query(C5))
+    assert found == [1, 2]
+    assert (unfit.value.field, unfit.value.key) == ("total", Order.key_of("c5", 3))
+
+
+async def test_a_page_ends_before_an_item_that_does_not_fit_and_the_next_one_raises(shop, store) -> None:
+    await fill(shop, 4)
+    await spoil(store, 3)
+    orders = shop.of(Order)
+    page = await orders.query_page(C5, limit=4)
+    assert [order.seq for order in page] == [1, 2]
+    with pytest.raises(sw.UndecodableItem) as unfit:
+        await orders.query_page(C5, limit=4, cursor=page.cursor)
+    assert unfit.value.key == Order.key_of("c5", 3)
+    problems: list[sw.UndecodableItem] = []
+    rest = await orders.query_page(C5, limit=4, cursor=page.cursor, on_undecodable=problems.append)
+    assert ([order.seq for order in rest], rest.cursor) == ([4], None)
+    assert [problem.key for problem in problems] == [Order.key_of("c5", 3)]
+
+
+async def test_items_that_do_not_fit_are_told_and_left_out(shop, store) -> None:
+    await fill(shop, 5)
+    await spoil(store, 1)
+    await spoil(store, 4)
+    problems: list[sw.UndecodableItem] = []
+    assert [order.seq for order in await all_of(shop.of(Order).query(C5, on_undecodable=problems.append))] == [2, 3, 5]
+    assert [order.seq for order in await all_of(shop.query(C5, types=(Order,), limit=2, on_undecodable=problems.append))] == [2, 3]
+    assert [problem.key for problem in problems] == [Order.key_of("c5", 1), Order.key_of("c5", 4), Order.key_of("c5", 1)]
+    problems.clear()
+    assert len(await all_of(shop.of(Order).scan(on_undecodable=problems.append))) == 3
+    assert len(await all_of(shop.scan(types=(Order,), on_undecodable=problems.append))) == 3
+    assert len((await shop.of(Order).scan_page(on_undecodable=problems.append)).items) == 3
+    assert len((await shop.query_page(C5, types=(Order,), on_undecodable=problems.append)).items) == 3
+    assert len(problems) == 8
+
+
+async def test_what_is_called_for_items_that_do_not_fit_may_end_the_query(shop, store) -> None:
+    await fill(shop, 2)
+    await spoil(store, 1)
+
+    def stop(problem: sw.UndecodableItem) -> None:
+        raise RuntimeError(problem.field)
+
+    with pytest.raises(RuntimeError, match="total"):
+        await all_of(shop.of(Order).query(C5, on_undecodable=stop))
+    with pytest.raises(sw.InvalidRequest, match=r"problems\.append"):
+        await all_of(shop.of(Order).query(C5, on_undecodable="skip"))
+
+
+async def test_an_item_of_another_type_lets_those_before_it_come_first(shop, store) -> None:
+    await fill(shop, 2)
+    await store({"pk": {"S": "CUSTOMER#c5"}, "sk": {"S": "ZZZ"}, "_type": {"S": "PARCEL"}})
+    found: list[int] = []
+    with pytest.raises(sw.WrongEntityType):
+        await read_into(found, shop.query(C5, types=(Order,), others="raise"))
+    assert found == [1, 2]
 
 
 async def test_a_missing_table_is_told_at_the_first_entity(db) -> None:

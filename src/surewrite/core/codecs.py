@@ -146,7 +146,8 @@ def _uuid_codec(kind: type[UUID]) -> Codec[UUID]:
 # ------------------------------------------------------------------------------------------------------- points in time
 
 
-def _accept_datetime(value: object) -> datetime:
+def accept_datetime(value: object) -> datetime:
+    """An aware datetime; raises ``Unstorable`` for anything else."""
     if not isinstance(value, datetime):
         refuse_type("datetime", value)
     if value.utcoffset() is None:
@@ -158,13 +159,13 @@ def _accept_datetime(value: object) -> datetime:
     return value
 
 
-def datetime_text(value: datetime) -> str:
+def _utc_text(value: datetime) -> str:
     """A moment as text of one width in UTC, microseconds always written, so that the order of texts is the order of time."""
     return (value if value.tzinfo is UTC else value.astimezone(UTC)).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _encode_datetime(value: datetime) -> AttributeValue:
-    return {"S": datetime_text(value)}
+    return {"S": _utc_text(value)}
 
 
 def _decode_datetime(value: AttributeValue) -> datetime:
@@ -179,7 +180,7 @@ def _decode_datetime(value: AttributeValue) -> datetime:
     return moment.astimezone(UTC)
 
 
-_DATETIME: Final = Codec("datetime", "S", "ordered", _accept_datetime, _encode_datetime, _decode_datetime)
+_DATETIME: Final = Codec("datetime", "S", "ordered", accept_datetime, _encode_datetime, _decode_datetime)
 
 
 def _accept_date(value: object) -> date:
@@ -464,7 +465,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def _accept_expiry(value: object) -> datetime:
-    moment = _accept_datetime(value)
+    moment = accept_datetime(value)
     if not moment.microsecond:
         return moment
     try:

@@ -7,14 +7,14 @@ Source: Developer Guide, pages "Querying tables in DynamoDB", "Scanning tables" 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from surewrite.core import limits
 from surewrite.core.conditions import Condition
 from surewrite.core.cursors import cursor_text, digest_of, position_of
-from surewrite.core.effects import Steps, now
+from surewrite.core.effects import Steps, call_user, now
 from surewrite.core.expressions import Compare, ConditionTree, In, Rendering, Value, all_of, any_of, attribute, equals, names_judged, not_exists
 from surewrite.core.indexes import IndexKey
 from surewrite.core.keys import Partition, is_partition
@@ -26,13 +26,16 @@ from surewrite.core.schemas import BoundIndex
 from surewrite.core.scopes import Occasion, Scope
 from surewrite.core.sort_conditions import SortCondition, sort_tree
 from surewrite.core.values import Item
-from surewrite.errors import InvalidRequest, SurewriteError, WrongEntityType
+from surewrite.errors import InvalidRequest, SurewriteError, UndecodableItem, WrongEntityType
 
 E = TypeVar("E")
 EC_co = TypeVar("EC_co", covariant=True)
 
 Others = Literal["skip", "raise"]
 """What to do about items of types that were not asked for: not to ask for them, or to raise ``WrongEntityType``."""
+
+OnUndecodable = Callable[[UndecodableItem], Any]
+"""Called with each item that cannot be read, which is then left out; what it raises ends the call."""
 
 PAGE_REQUESTS_MAX: Final = 100
 """A filter may leave nothing of many pages; a call ends after so many, with a cursor to go on from."""
@@ -66,6 +69,7 @@ class Wanted:
     descending: bool = False
     segment: tuple[int, int] | None = None
     others: Others = "skip"
+    on_undecodable: OnUndecodable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Reading:
     index: BoundIndex | None
     others: Others
     segment: tuple[int, int] | None
+    on_undecodable: OnUndecodable | None
 
     @property
     def what(self) -> str:
@@ -159,14 +164,15 @@ class Reading:
         else:
             found, scope = None, next((scope for scope in self.scopes if scope.schema.fits_key(item)), None)
         if scope is None and self.others == "raise":
-            raise WrongEntityType(f"{self.what} met an item of a type that was not asked for: name it among the types, or skip others", stored_type=found)
+            message = f"{self.what} met an item of a type that was not asked for: name it among the types, or skip others"
+            raise WrongEntityType(message, key=self.scopes[0].schema.key_from(item), stored_type=found)
         return scope
 
 
 class Pages(Generic[E]):
     """A query or scan under way. Not to be shared: each call of ``next_page`` reads on from where the one before ended."""
 
-    __slots__ = ("_evaluated", "_remaining", "done", "position", "reading")
+    __slots__ = ("_error", "_evaluated", "_remaining", "done", "position", "reading")
 
     def __init__(self, reading: Reading, limit: int | None, position: Item | None = None) -> None:
         self.reading = reading
@@ -174,9 +180,15 @@ class Pages(Generic[E]):
         self.done = False
         self._remaining: int | None = limit
         self._evaluated: int | None = limit
+        self._error: SurewriteError | None = None
 
     def next_page(self) -> Steps[tuple[E, ...]]:
-        """The entities of one more page, often none. Afterwards ``done`` says whether that was the last, ``position`` where to go on."""
+        """The entities of one more page, often none. Afterwards ``done`` says whether that was the last, ``position`` where to go on.
+
+        A page ends before an item that cannot be read. The call after it raises.
+        """
+        if self._error is not None:
+            raise self._error
         moment = yield from now()
         seconds = Occasion(moment, "").seconds
         reading = self.reading
@@ -188,13 +200,23 @@ class Pages(Generic[E]):
             raise SurewriteError(f"{reading.what} does not come on: the service ends each page at the same item")
         found: list[E] = []
         for number, item in enumerate(items, 1):
-            entity: Any = reading.entity_of(item, seconds)
+            try:
+                entity: Any = reading.entity_of(item, seconds)
+            except (UndecodableItem, WrongEntityType) as error:
+                if isinstance(error, UndecodableItem) and reading.on_undecodable is not None:
+                    yield from call_user(reading.on_undecodable, error)
+                    continue
+                if not found:
+                    raise
+                self._error = error
+                self.position = self._position_at(items[number - 2])
+                return tuple(found)
             if entity is None:
                 continue
             found.append(entity)
             if len(found) == self._remaining:
                 self.done = True
-                self.position = after if number == len(items) else {name: item[name] for name in reading.position_types()}
+                self.position = after if number == len(items) else self._position_at(item)
                 return tuple(found)
         self.position = after
         self.done = after is None
@@ -203,6 +225,14 @@ class Pages(Generic[E]):
             self._remaining -= len(found)
             self._evaluated = max(self._remaining, 2 * self._evaluated)
         return tuple(found)
+
+    def _position_at(self, item: Item) -> Item:
+        return {name: item[name] for name in self.reading.position_types()}
+
+    @property
+    def failed(self) -> bool:
+        """Whether the next item is one that cannot be read."""
+        return self._error is not None
 
 
 def query(scopes: Sequence[Scope], partition: Any, wanted: Wanted) -> Reading:
@@ -237,7 +267,8 @@ def scan(scopes: Sequence[Scope], wanted: Wanted) -> Reading:
 def page(reading: Reading, cursor: str | None, limit: int | None) -> Steps[Page[Any]]:
     """At most ``limit`` entities from where ``cursor`` says; without a limit one page of the service, 1 MB before the filter.
 
-    Fewer than ``limit`` entities may come with a cursor, where the filter left nothing of many pages.
+    Fewer than ``limit`` entities may come with a cursor: where the filter left nothing of many pages, and before an item
+    that cannot be read. The page that begins with such an item raises.
     """
     digest = reading.digest()
     position = None if cursor is None else position_of(cursor, digest, reading.position_types())
@@ -245,7 +276,7 @@ def page(reading: Reading, cursor: str | None, limit: int | None) -> Steps[Page[
     found: list[Any] = []
     for _ in range(1 if limit is None else PAGE_REQUESTS_MAX):
         found.extend((yield from pages.next_page()))
-        if pages.done:
+        if pages.done or pages.failed:
             break
     return Page(tuple(found), None if pages.position is None else cursor_text(digest, pages.position))
 
@@ -272,7 +303,10 @@ def _reading(
     chosen = _filter(what, scopes, wanted.filter)
     if chosen is not None and operation == "Query":
         _require_no_keys(what, chosen, _key_names(scopes[0], index))
-    return Reading(tuple(scopes), operation, body, keys, chosen, index, wanted.others, wanted.segment)
+    on_undecodable: Any = wanted.on_undecodable
+    if on_undecodable is not None and not callable(on_undecodable):
+        raise InvalidRequest(f"{what}: on_undecodable is called with each UndecodableItem, such as problems.append of a list, and this is {on_undecodable!r}")
+    return Reading(tuple(scopes), operation, body, keys, chosen, index, wanted.others, wanted.segment, wanted.on_undecodable)
 
 
 def _described(scopes: Sequence[Scope]) -> str:
