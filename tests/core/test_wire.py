@@ -172,7 +172,18 @@ def test_a_cancellation_whose_reasons_are_damaged_is_no_answer(reasons):
     assert isinstance(error({"__type": "x#TransactionCanceledException", "CancellationReasons": reasons}), NoAnswer)
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 99 Nov 1994 08:49:37 GMT"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        None,
+        "",
+        "yesterday",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 CET",
+        "Sun, 99 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 99999999999 08:49:37 GMT",
+    ],
+)
 def test_a_date_in_no_known_form_tells_no_time(date):
     assert server_time(date) is None
 
@@ -180,3 +191,13 @@ def test_a_date_in_no_known_form_tells_no_time(date):
 def test_the_date_of_the_published_example_and_of_a_leap_second():
     assert server_time(DATE) == DATE_SECONDS
     assert server_time("Sat, 31 Dec 2016 23:59:60 GMT") == 1483228799.0
+
+
+@pytest.mark.parametrize("member", ["Item", "Attributes"])
+@pytest.mark.parametrize("content", ["5", '"x"', "[]", '{"a":5}', '{"a":{}}', '{"a":{"S":"x","N":"1"}}'])
+def test_an_answer_whose_item_is_none_is_no_answer(member, content):
+    assert isinstance(read_answer(200, f'{{"{member}":{content}}}'.encode()), NoAnswer)
+
+
+def test_an_answer_without_an_item_is_one():
+    assert read_answer(200, b'{"Item":null}') == Success({"Item": None})

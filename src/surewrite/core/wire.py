@@ -23,6 +23,9 @@ from surewrite.errors import InvalidRequest
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 """The largest body that is read, packed or unpacked. The service's largest answer, a batch of reads, holds 16 MB of items, and JSON less than doubles it."""
 
+_ITEM_MEMBERS = ("Item", "Attributes")
+"""Where an answer holds one whole item."""
+
 _STATUS_DONE = 200
 _STATUS_ERROR_MIN = 400
 # zlib's number for "a gzip header and the largest window", https://docs.python.org/3/library/zlib.html#zlib.decompressobj
@@ -69,6 +72,8 @@ def read_answer(
         if status == _STATUS_DONE:
             if "__type" in content:
                 raise _DamagedError("status 200 with the type of an error")
+            for name in _ITEM_MEMBERS:
+                _item(content.get(name))
             return Success(content, resent, server_time(date))
         if status >= _STATUS_ERROR_MIN:
             return _rejection(status, content, resent=resent, time=server_time(date))
@@ -90,7 +95,7 @@ def server_time(date: str | None) -> float | None:
             return None
         # A leap second has no number of its own in seconds since 1970.
         return datetime(int(year), _MONTHS[month], int(day), int(hour), int(minute), min(int(second), 59), tzinfo=UTC).timestamp()
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         return None
 
 
@@ -153,11 +158,11 @@ def _item(value: object) -> Item | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise _DamagedError("error whose item is no object")
+        raise _DamagedError("item is no object")
     item = cast("dict[str, Any]", value)
     # The checksum guards the bytes where the endpoint sends one; here it is only asked whether this is an item at all.
     if not all(isinstance(member, dict) and len(cast("dict[str, Any]", member)) == 1 for member in item.values()):
-        raise _DamagedError("error whose item is not made of typed values")
+        raise _DamagedError("item is not made of typed values")
     return item
 
 
