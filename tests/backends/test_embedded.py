@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,11 @@ from surewrite.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend, o
 from surewrite.core.answers import NoAnswer, NotSent, Reason, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.engine.service import Service, ServiceSettings
+from surewrite.engine.stores import sqlite
 from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.sqlite import SqliteStore
-from surewrite.engine.stores.store import StoreError, StoreUnusable
-from surewrite.errors import InvalidRequest
+from surewrite.engine.stores.store import StoreError
+from surewrite.errors import ConnectionFailed, InvalidRequest
 
 A = {"pk": text("a")}
 
@@ -209,8 +212,17 @@ def test_a_file_is_opened_by_its_path(tmp_path: Path) -> None:
     again = open_embedded(target)
     assert again.execute("ListTables", {}) == {"TableNames": ["shop"]}
     again.close()
-    with pytest.raises(StoreUnusable):
+    with pytest.raises(InvalidRequest, match="cannot be opened for writing"):
         open_embedded(f"file:{tmp_path}")
+
+
+def test_a_file_that_others_keep_locked_is_worth_another_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.0)
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(ConnectionFailed, match=r"kept .* locked"):
+            open_embedded(f"file:{path}")
 
 
 @pytest.mark.parametrize("target", ["", "file:", "shop.db", "http://localhost:8000"])

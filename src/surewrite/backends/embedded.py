@@ -14,8 +14,8 @@ from surewrite.core.traits import EndpointTraits
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.service import Service, ServiceSettings
 from surewrite.engine.stores.memory import MemoryStore
-from surewrite.engine.stores.store import StoreError, waiting_at_most
-from surewrite.errors import InvalidRequest
+from surewrite.engine.stores.store import StoreError, StoreUnusable, waiting_at_most
+from surewrite.errors import ConnectionFailed, InvalidRequest
 
 _MEMORY: Final = "memory:"
 _FILE: Final = "file:"
@@ -100,7 +100,8 @@ def open_embedded(target: str, *, clock: Callable[[], float] = time.time, settin
     """The service that ``target`` names: ``"memory:"`` a fresh one, ``"memory:NAME"`` one shared by that name in this process, ``"file:PATH"`` one on disk.
 
     A shared service keeps the clock and settings that it was first opened with; asking for others raises
-    ``InvalidRequest``, as an unknown target does. A file that is not one of the engine's raises ``StoreUnusable``.
+    ``InvalidRequest``, as an unknown target does, and a file that is damaged, not one of the engine's or not to be written;
+    one that other processes keep locked, or that there is no room for, raises ``ConnectionFailed``.
     """
     wanted = settings if settings is not None else ServiceSettings()
     if target.startswith(_MEMORY):
@@ -109,7 +110,13 @@ def open_embedded(target: str, *, clock: Callable[[], float] = time.time, settin
         # Loaded only here, so that a program without a file never loads sqlite3.
         from surewrite.engine.stores.sqlite import SqliteStore  # noqa: PLC0415
 
-        return Service(SqliteStore(target.removeprefix(_FILE)), clock=clock, settings=wanted)
+        try:
+            store = SqliteStore(target.removeprefix(_FILE))
+        except StoreUnusable as failed:
+            raise InvalidRequest(str(failed)) from failed
+        except StoreError as failed:
+            raise ConnectionFailed(str(failed)) from failed
+        return Service(store, clock=clock, settings=wanted)
     raise InvalidRequest(f"{target!r} is no embedded database: write 'memory:', 'memory:NAME' or 'file:PATH'")
 
 
