@@ -50,9 +50,13 @@ BAD_DAY = Rates(answer_lost=0.05, request_lost=0.03, failed_after=0.02, throttle
 
 @dataclass(slots=True)
 class FaultyProxy:
-    """A running proxy: ``url`` stands for the service behind it, ``fates`` counts what became of the requests."""
+    """A running proxy: ``url`` stands for the service behind it, ``fates`` counts what became of the requests.
+
+    While ``faults`` is false every request is answered.
+    """
 
     url: str
+    faults: bool = True
     fates: Counter[Fate] = field(default_factory=Counter)
 
 
@@ -154,7 +158,7 @@ class _Server:
 
     def _fate(self, operation: str) -> Fate:
         with self._guard:
-            if not operation or operation in SPARED:
+            if not self.proxy.faults or not operation or operation in SPARED:
                 fate: Fate = "answered"
             else:
                 fate = self._first.popleft() if self._first else _fate_at(self._rates, self._chance.random())
