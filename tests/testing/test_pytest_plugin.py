@@ -52,6 +52,17 @@ def test_marked(surewrite_world):
         world.table(Clicks)
     assert surewrite_world.schedules_run == 7
 
+def test_faults_and_plan(surewrite_world):
+    from surewrite.testing import FaultPlan, LoseAnswer, Step
+    surewrite_world.run(scenario, faults=frozenset())
+    lost = FaultPlan((Step(LoseAnswer()),))
+    try:
+        surewrite_world.run(scenario, faults=frozenset(), plan=lost, schedules=1)
+    except pytest.fail.Exception as failed:
+        assert "one click counted 2" in str(failed)
+    else:
+        pytest.fail("the plan was not followed")
+
 def test_database(surewrite_db):
     surewrite_db.table("shop").create_table(Clicks)
     assert surewrite_db.table("shop").of(Clicks).upsert(KEY, Clicks.count.add(1)).count == 1
@@ -80,13 +91,21 @@ def _is_entry_point_loaded() -> bool:
 
 def test_a_failing_schedule_is_told_as_a_story_with_the_seed_that_makes_it_again(tmp_path: Path) -> None:
     report = run_suite(tmp_path)
-    assert "1 failed, 5 passed" in report
+    assert "1 failed, 6 passed" in report
     assert "invariant: one click counted 2" in report
-    assert "alice    [0] is told: unknown: OutcomeUnknown" in report
+    assert report.count("alice    [0] is told: unknown: OutcomeUnknown") == 1
+    assert "another exception" not in report
     seed = re.search(r"--surewrite-seed=(\S+)", report)
     assert seed is not None
     again = run_suite(tmp_path, f"--surewrite-seed={seed[1]}")
     assert story_of(again) == story_of(report)
+
+
+def test_the_header_tells_the_seed_and_workers_of_xdist_share_it(tmp_path: Path) -> None:
+    report = run_suite(tmp_path, "-n", "2", "-p", "xdist", "-v")
+    seeds = set(re.findall(r"--surewrite-seed=(\S+)", report))
+    assert len(seeds) == 1
+    assert f"surewrite: --surewrite-seed={seeds.pop()}" in report
 
 
 def story_of(report: str) -> list[str]:

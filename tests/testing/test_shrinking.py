@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from surewrite.testing.planting.deciding import last_answer_wins
-from surewrite.testing.prove import PromiseBroken, prove
+from surewrite.testing.proving import PromiseBroken, prove
 from surewrite.testing.runs import run_by_seed
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.scenarios.accounts import saves

@@ -319,3 +319,36 @@ def test_queue_messages_and_stream_records_come_at_least_once() -> None:
     assert got != sorted(got)
     world.faulty = False
     assert [record.event_name for record in feed.receive()] == ["INSERT"]
+
+
+class Entry(Entity, discriminator="ENTRY", partition_key="BOOK#{book}", sort_key="ENTRY#{number}"):
+    book: Attribute[str]
+    number: Attribute[int]
+    text: Attribute[str] = sw.attribute(default="")
+
+
+@pytest.mark.parametrize("what", ["get", "batch", "query", "scan", "consistent query"])
+def test_an_eventually_consistent_read_of_any_kind_may_be_stale_and_a_consistent_one_never_is(what: str) -> None:
+    world = World(Choices(0, {("alice", 2, "fate"): "stale", ("alice", 2, "age"): 1.5}))
+    world.table(Entry)
+    seen = []
+
+    async def code(client):
+        entries = client.of(Entry)
+        await client.pause(2.0)
+        await entries.put(Entry(book="b", number=1, text="new"))
+        match what:
+            case "get":
+                found = [await entries.get_or_none(Entry.key_of("b", 1))]
+            case "batch":
+                found = await entries.get_many([Entry.key_of("b", 1)])
+            case "scan":
+                found = [entry async for entry in entries.scan()]
+            case _:
+                found = [entry async for entry in entries.query(Entry.partition_of("b"), consistent=what == "consistent query")]
+        seen.extend(entry.text for entry in found if entry is not None)
+
+    world.client("alice", code)
+    world.run_to_end()
+    assert seen == (["new"] if what == "consistent query" else [])
+    assert world.stored(Entry.key_of("b", 1)).text == "new"

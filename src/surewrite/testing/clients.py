@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
 
 from surewrite.async_client import AsyncDatabase, AsyncEntityTable, AsyncTable
 from surewrite.client import Database, EntityTable, Table
 from surewrite.core.effects import Pause
-from surewrite.core.entities import EntityBase
+from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.simulated import SimulatedAsyncDriver, SimulatedBlockingDriver, Wish
@@ -26,25 +29,53 @@ Tried = SurewriteError | asyncio.CancelledError | KeyboardInterrupt
 """What a call that was tried may have raised: an error of this library, or a cancellation."""
 
 
+class WorldOfClient(WorldOfProcess, Protocol):
+    """What a client needs of its world."""
+
+    @property
+    def clients(self) -> Mapping[str, Any]: ...
+
+    @property
+    def usual_table(self) -> str: ...
+
+    def layout(self, name: str) -> TableLayout: ...
+
+
 class _Client:
     """What both forms of client share. ``disk`` survives crashes, which ``restarts`` counts."""
 
     blocking = False
 
-    def __init__(self, world: WorldOfProcess, name: str, body: Callable[[Any], Any], skew_seconds: float) -> None:
+    def __init__(self, world: WorldOfClient, name: str, body: Callable[[Any], Any], skew_seconds: float) -> None:
         self.world = world
         self.name = name
         self.disk: dict[str, Any] = {}
         self.restarts = 0
         self._body = body
         self._skew = skew_seconds
-        self._counters = Counters()
+        self._counters = Counters(_id_prefix(name, len(world.clients)))
         self.process = self._new_process()
 
     @property
     def now(self) -> float:
         """The world's time, in seconds since it began."""
         return self.world.now
+
+    def time(self) -> float:
+        """What this client's wall clock shows, in seconds since 1970: the world's time, and how far this clock is apart."""
+        return self.process.moment().wall
+
+    def wall_time(self) -> datetime:
+        """What this client's wall clock shows, in UTC: instead of ``datetime.now(UTC)``, which is outside of the world."""
+        return datetime.fromtimestamp(self.time(), UTC)
+
+    def new_id(self) -> str:
+        """An id of 12 characters that comes once in a world, and the same in each run of a seed: instead of ``secrets``."""
+        return self.process.new_id()
+
+    def new_uuid(self) -> UUID:
+        """An id in the form of ``uuid4()`` that comes once in a world, and the same in each run of a seed."""
+        return UUID(bytes=blake2b(f"{self.name}/{self.new_id()}".encode(), digest_size=16).digest(), version=4)
 
     def choose(self, count: int) -> int:
         """A whole number from 0 to ``count - 1``, drawn from the world's seed; 0 is the usual one, which a shrunk run tends to."""
@@ -120,14 +151,16 @@ class AsyncClient(_Client):
 
     db: AsyncDatabase
 
-    def table(self, name: str = "shop") -> AsyncTable:
-        """A table of this client's database."""
+    def table(self, name: str | None = None) -> AsyncTable:
+        """A table of this client's database, as ``world.table`` describes it; the first one without a name."""
+        name = name or self.world.usual_table
         found = self._tables.get(name)
         if found is None:
-            found = self._tables[name] = self.db.table(name)
+            layout = self.world.layout(name)
+            found = self._tables[name] = self.db.table(name, key=layout.key, discriminator=layout.discriminator, stamp=layout.stamp, birth=layout.birth)
         return found
 
-    def of(self, entity: type[E], table: str = "shop") -> AsyncEntityTable[E]:
+    def of(self, entity: type[E], table: str | None = None) -> AsyncEntityTable[E]:
         """The items of one entity type."""
         return self.table(table).of(entity)
 
@@ -164,14 +197,16 @@ class BlockingClient(_Client):
     blocking = True
     db: Database
 
-    def table(self, name: str = "shop") -> Table:
-        """A table of this client's database."""
+    def table(self, name: str | None = None) -> Table:
+        """A table of this client's database, as ``world.table`` describes it; the first one without a name."""
+        name = name or self.world.usual_table
         found = self._tables.get(name)
         if found is None:
-            found = self._tables[name] = self.db.table(name)
+            layout = self.world.layout(name)
+            found = self._tables[name] = self.db.table(name, key=layout.key, discriminator=layout.discriminator, stamp=layout.stamp, birth=layout.birth)
         return found
 
-    def of(self, entity: type[E], table: str = "shop") -> EntityTable[E]:
+    def of(self, entity: type[E], table: str | None = None) -> EntityTable[E]:
         """The items of one entity type."""
         return self.table(table).of(entity)
 
@@ -194,6 +229,16 @@ class BlockingClient(_Client):
         environment = self._environment()
         self._tables: dict[str, Table] = {}
         self.db = Database(SimulatedBlockingDriver(self.process, environment.traits), environment)
+
+
+ID_PREFIX_CHARACTERS = 6
+
+
+def _id_prefix(name: str, number: int) -> str:
+    """The beginning of the name, for readers of a story, and the number of the client, which tells it from all others."""
+    digits = f"{number:02}"
+    letters = "".join(character for character in name if character.isascii() and character.isalpha())
+    return f"{letters[: ID_PREFIX_CHARACTERS - len(digits)]:_<{ID_PREFIX_CHARACTERS - len(digits)}}{digits}"
 
 
 class _OneWish:

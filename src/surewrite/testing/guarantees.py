@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from surewrite.core.answers import Rejection
 from surewrite.testing.ledger import WRITE_VERBS, Call, Execution, Ledger
-from surewrite.testing.states import scopes_of, stored_birth, text_at
+from surewrite.testing.states import birth_name, stamp_name, text_at
 from surewrite.testing.violations import Violation
 from surewrite.testing.write_classes import WriteClass, class_of_write
 
@@ -79,8 +79,7 @@ def _judge_repeats(ledger: Ledger, call: Call, effects: list[Execution]) -> Iter
         yield _violation("two writes of one call", call, f"sent two different writes, and both took effect ({_times(effects)})")
         return
     request = effects[0].attempt.request
-    stamp = next((scope.names.stamp for scope in scopes_of(call) if scope.names.stamp is not None), "_s")
-    kind = class_of_write(request, stamp)
+    kind = class_of_write(request, stamp_name(call) or "_s")
     said_once = call.applied is not None and call.applied.once
     same_life = _in_one_life(ledger, effects)
     # A transport that sends by itself again is beyond the library: it counts additions twice, and brings stamps back. What
@@ -104,8 +103,9 @@ def _judge_recognition(call: Call) -> Iterator[Violation]:
     item = answer.item if isinstance(answer, Rejection) else None
     if item is None:
         return
-    stamps = {text_at(change.after, "_s") for effect in call.effects() for change in effect.changes if change.after is not None}
-    if {text_at(item, "_s"), text_at(item, "_b")} & (stamps - {None}):
+    stamp, birth = stamp_name(call), birth_name(call)
+    stamps = {text_at(change.after, stamp) for effect in call.effects() for change in effect.changes if change.after is not None}
+    if {text_at(item, stamp), text_at(item, birth)} & (stamps - {None}):
         yield _violation("own write not recognised", call, f"was told {call.word}, and the item that refused it carries its own stamp")
 
 
@@ -143,10 +143,11 @@ def _writes_something(call: Call) -> bool:
 
 def _in_one_life(ledger: Ledger, effects: list[Execution]) -> bool:
     """Whether two of the effects met the same life of the item: nobody deleted it in between, nor made it anew."""
+    birth = birth_name(effects[0].attempt.call)
     for one, other in pairwise(effects):
         first, second = one.changes[0], other.changes[0]
         between = [commit for commit in ledger.by_place[first.place] if first.position < commit.position < second.position]
-        ended = any(commit.after is None or (commit.before is not None and stored_birth(commit.before) != stored_birth(commit.after)) for commit in between)
+        ended = any(commit.after is None or (commit.before is not None and text_at(commit.before, birth) != text_at(commit.after, birth)) for commit in between)
         if not ended and first.after is not None:
             return True
     return False

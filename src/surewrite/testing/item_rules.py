@@ -15,8 +15,8 @@ from surewrite.core.scopes import Scope
 from surewrite.core.values import Item
 from surewrite.errors import WriteRefused
 from surewrite.testing.ledger import READ_VERBS, Call, Commit
-from surewrite.testing.simulator import EPOCH_SECONDS, World
-from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, text_at
+from surewrite.testing.simulator import World
+from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, stamp_name, text_at
 from surewrite.testing.violations import Violation
 
 CLOCK_TOLERANCE_SECONDS = 2.0
@@ -31,7 +31,7 @@ def item_violations(world: World) -> Iterator[Violation]:
     for commit in world.ledger.commits:
         scope = scope_of_commit(commit)
         if scope is not None:
-            yield from _judge_commit(commit, scope, tolerance)
+            yield from _judge_commit(commit, scope, world.settings.begins_at_seconds + commit.at + tolerance)
     for call in world.ledger.calls:
         if call.verb in READ_VERBS and call.word == "read":
             yield from _judge_read(world, call)
@@ -39,12 +39,12 @@ def item_violations(world: World) -> Iterator[Violation]:
             yield from _judge_handed_out(world, call)
 
 
-def _judge_commit(commit: Commit, scope: Scope, tolerance: float) -> Iterator[Violation]:
+def _judge_commit(commit: Commit, scope: Scope, latest: float) -> Iterator[Violation]:
     assert commit.attempt is not None
     call, before, after = commit.attempt.call, commit.before, commit.after
     if after is None:
         return
-    starts_life = before is None or is_expired(before, scope, EPOCH_SECONDS + commit.at + tolerance)
+    starts_life = before is None or is_expired(before, scope, latest)
     if before is None and call.verb in _CHANGES_ONLY:
         yield _violation("made an item", call, f"made an item at {commit.at:.3f}, and a {call.verb} never makes one")
     if before is not None and call.verb == "create" and not starts_life:
@@ -73,7 +73,7 @@ def _judge_read(world: World, call: Call) -> Iterator[Violation]:
     scope: Scope = call.arguments["scope"]
     if call.result is not None and scope.names.time_to_live is not None:
         tolerance = CLOCK_TOLERANCE_SECONDS + world.settings.skew_seconds_most
-        if is_expired(scope.schema.to_item(call.result), scope, EPOCH_SECONDS + call.began - tolerance):
+        if is_expired(scope.schema.to_item(call.result), scope, world.settings.begins_at_seconds + call.began - tolerance):
             yield _violation("expired", call, "handed out an item that had expired before it began")
     asked = call.arguments.get("consistent")
     consistent = scope.schema.version is not None if asked is None else asked
@@ -98,12 +98,18 @@ def _judge_applied(world: World, call: Call, scope: Scope, applied: Applied[Any]
     if applied.gone:
         birth = getattr(stored_state(call.subject), "birth", None) if not isinstance(call.subject, Key) else None
         states = _states_during(world, call, 0.0)
-        if not any(_is_absent(state, scope, world, call) or (birth is not None and state is not None and text_at(state, "_b") != birth) for state in states):
+        if not any(
+            _is_absent(state, scope, world, call) or (birth is not None and state is not None and text_at(state, scope.names.birth) != birth)
+            for state in states
+        ):
             yield _violation("gone", call, "was told that the item is gone, and it was there all the time")
     elif applied.item is not None and call.verb != "delete":
         options = call.arguments.get("options")
         old = getattr(options, "returning", "new") == "old"
-        states = [change.before if old else change.after for effect in call.effects() for change in effect.changes]
+        key = key_of(call)
+        # The claims of unique values are written with the item, and are nothing that is handed out.
+        place = None if key is None else world.network.place_of(scope.table, key)
+        states = [change.before if old else change.after for effect in call.effects() for change in effect.changes if place in (None, change.place)]
         if applied.recovered:
             states = [*states, *_states_during(world, call, 0.0)]
         if not any(state is not None and _is_state(applied.item, state, scope) for state in states):
@@ -136,7 +142,9 @@ def _own_doubts(world: World, call: Call) -> set[str | None]:
     for other in world.ledger.calls[: call.number]:
         if other.client == call.client and other.incarnation == call.incarnation and other.word in ("unknown", "interrupted"):
             recent = other.ended is not None and call.began - other.ended < world.settings.horizon_seconds
-            stamps.update(text_at(change.after, "_s") for effect in other.effects() for change in effect.changes if change.after is not None and recent)
+            stamps.update(
+                text_at(change.after, stamp_name(other)) for effect in other.effects() for change in effect.changes if change.after is not None and recent
+            )
     return stamps - {None}
 
 
@@ -161,7 +169,7 @@ def _is_among(entity: Any, states: list[Item | None], scope: Scope, world: World
 
 def _is_absent(state: Item | None, scope: Scope, world: World, call: Call) -> bool:
     tolerance = CLOCK_TOLERANCE_SECONDS + world.settings.skew_seconds_most
-    return state is None or is_expired(state, scope, EPOCH_SECONDS + (call.ended or call.began) + tolerance)
+    return state is None or is_expired(state, scope, world.settings.begins_at_seconds + (call.ended or call.began) + tolerance)
 
 
 def _is_state(entity: Any, state: Item, scope: Scope) -> bool:

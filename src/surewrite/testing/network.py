@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Reason, Rejection, Success
 from surewrite.core.requests import Request
-from surewrite.engine.copies import copied
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.schemas import Table, table_of
 from surewrite.engine.service import Service
+from surewrite.engine.stores.memory import MemoryStore
 from surewrite.testing.choices import Choices
 from surewrite.testing.faults import (
     ApplyLate,
@@ -45,6 +45,7 @@ HOLD_SECONDS = (0.05, 1.0, 8.0)
 """How long a held commit may take: unseen, as long as an attempt, or beyond the time limit of one."""
 
 _SINGLE_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
+_STALE_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
 _OTHER_REFUSALS = ("AccessDeniedException", "ResourceNotFoundException", "ExpiredTokenException", "ValidationException")
 _THROTTLES = ("ThrottlingException", "ProvisionedThroughputExceededException")
 
@@ -152,16 +153,30 @@ class Network:
         return self.choices.scaled_seconds((attempt.call.client, attempt.number, what), scales, usual)
 
     def stale(self, attempt: Attempt) -> Answer:
-        """What an eventually consistent get may see: the item as it was a while ago."""
-        body = attempt.request.body
-        if attempt.request.operation != "GetItem" or body.get("ConsistentRead") or "ProjectionExpression" in body:
+        """What an eventually consistent read may see: the tables as they were a while ago. Index queries are such reads too."""
+        request = attempt.request
+        if request.operation not in _STALE_READS or _is_consistent(request.body):
             return self.execute(attempt, self.service.clock())
         age = self.choices.seconds((attempt.call.client, attempt.number, "age"), self.settings.stale_seconds_most, 1.0)
-        place = self.place_of(body["TableName"], body["Key"])
-        item = self.ledger.state_before(place, self.timeline.now - age)
-        answer = Success({} if item is None else {"Item": copied(item)}, server_time=self.service.clock())
+        answer = answer_of(self._service_as_of(self.timeline.now - age), request, self.service.clock())
         self.record(attempt, answer)
         return answer
+
+    def _service_as_of(self, moment: float) -> Service:
+        """A service that holds what this one held then."""
+        earlier = Service(MemoryStore(), clock=self.service.clock)
+        with self.store.session(write=False) as session:
+            names = {self.table(name).space: name for name in session.table_names()}
+            definitions = {name: session.definition(name) for name in session.table_names()}
+        with earlier.store.session(write=True) as session:
+            for name, text in definitions.items():
+                assert text is not None
+                session.put_definition(name, text)
+        for place in self.ledger.by_place:
+            item = self.ledger.state_before(place, moment)
+            if item is not None:
+                earlier.execute("PutItem", {"TableName": names[place[0]], "Item": item})
+        return earlier
 
 
 class _Journey:
@@ -304,6 +319,12 @@ def answer_of(service: Service, request: Request, signed_at: float) -> Answer:
     except ServiceError as refused:
         return rejection_of(refused, service.clock())
     return Success(body, server_time=service.clock())
+
+
+def _is_consistent(body: Mapping[str, Any]) -> bool:
+    """Whether a read asks for the latest state, of any of its tables."""
+    asked: Mapping[str, Mapping[str, Any]] = body.get("RequestItems", {"": body})
+    return any(bool(part.get("ConsistentRead")) for part in asked.values())
 
 
 def rejection_of(refused: ServiceError, server_time: float) -> Rejection:

@@ -140,7 +140,7 @@ class Process:
 
     def new_id(self) -> str:
         self.counters.ids += 1
-        return f"{self.name[:6]:_<6}{self.counters.ids:06}"
+        return f"{self.counters.id_prefix}{self.counters.ids:06}"
 
     def begin(self, steps: Steps[Any]) -> Call:
         world, strand = self.world, self._active
@@ -317,8 +317,12 @@ class Process:
 
 @dataclass(slots=True)
 class Counters:
-    """What is counted across the restarts of a client, so that no label, id or attempt number comes twice."""
+    """What is counted across the restarts of a client, so that no label, id or attempt number comes twice.
 
+    ``id_prefix``: six characters that no other client of the world begins its ids with.
+    """
+
+    id_prefix: str
     points: int = 0
     ids: int = 0
     attempts: int = 0

@@ -1,4 +1,4 @@
-"""Belongs here: fixtures, the marker and the options of pytest. Must not be here: logic that is not usable without pytest.
+"""Belongs here: fixtures, the marker, the option and the line of the header for pytest. Must not be here: logic that is not usable without pytest.
 
 Loaded by pytest itself where this package is installed, so it imports nothing of the library before a fixture is used::
 
@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from surewrite.async_client import AsyncDatabase
     from surewrite.client import Database
+    from surewrite.testing.faults import FaultPlan
     from surewrite.testing.simulator import World
     from surewrite.testing.world_settings import WorldSettings
 
@@ -38,11 +39,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker, and draw the seed of this run."""
     config.addinivalue_line("markers", f"surewrite_schedules(number): how many schedules `surewrite_world` runs (default {SCHEDULES})")
-    seed = config.getoption(_SEED_OPTION) or secrets.token_hex(4)
-    config.stash[_seed] = str(seed)
+    given = getattr(config, "workerinput", {}).get(_SEED_OF_WORKERS) or config.getoption(_SEED_OPTION)
+    config.stash[_seed] = str(given or secrets.token_hex(4))
 
 
 _seed = pytest.StashKey[str]()
+_SEED_OF_WORKERS = "surewrite_seed"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give the workers of pytest-xdist the seed that stands in the header."""
+    node.workerinput[_SEED_OF_WORKERS] = node.config.stash[_seed]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Tell the seed of this run, so that also a run without a failure can be made again."""
+    return f"surewrite: {_SEED_OPTION}={config.stash[_seed]}"
 
 
 class SimulatedWorld:
@@ -61,23 +74,46 @@ class SimulatedWorld:
         self.run(build)
         return build
 
-    def run(self, build: Callable[[World], None], *, settings: WorldSettings | None = None, schedules: int | None = None) -> None:
-        """Run the scenario, with parameters of its own for the world where ``settings`` are given. Fails the test where a promise is broken."""
-        from surewrite.testing.prove import PromiseBroken, prove  # noqa: PLC0415 - only a test that simulates loads the simulator
+    def run(
+        self,
+        build: Callable[[World], None],
+        *,
+        settings: WorldSettings | None = None,
+        schedules: int | None = None,
+        faults: frozenset[str] | None = None,
+        plan: FaultPlan | None = None,
+    ) -> None:
+        """Run the scenario; fail the test where a promise is broken.
+
+        As with ``prove``: ``settings`` are parameters of the worlds, ``faults`` the names of those that chance may bring (all,
+        where it is left out), ``plan`` brings faults by plan.
+        """
+        from surewrite.testing.faults import NO_FAULTS  # noqa: PLC0415 - only a test that simulates loads the simulator
+        from surewrite.testing.proving import PromiseBroken, prove  # noqa: PLC0415 - the same
 
         number = self.schedules if schedules is None else schedules
+        told: str | None = None
         try:
-            self.schedules_run += prove(build, schedules=number, seed=self.seed, settings=settings)
+            self.schedules_run += prove(build, schedules=number, seed=self.seed, settings=settings, faults=faults, plan=NO_FAULTS if plan is None else plan)
         except PromiseBroken as broken:
-            pytest.fail(f"a promise is broken; again with {_SEED_OPTION}={self.seed}\n{broken}", pytrace=False)
+            told = str(broken)
+        # Outside of the handler: a failure inside it would print the broken promise as its context once more.
+        if told is not None:
+            pytest.fail(f"a promise is broken; again with {_SEED_OPTION}={self.seed}\n{told}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def surewrite_seed(pytestconfig: pytest.Config) -> str:
+    """The seed of this run, which the header shows: drawn, or as ``--surewrite-seed`` gives it."""
+    return pytestconfig.stash[_seed]
 
 
 @pytest.fixture
-def surewrite_world(request: pytest.FixtureRequest) -> SimulatedWorld:
+def surewrite_world(request: pytest.FixtureRequest, surewrite_seed: str) -> SimulatedWorld:
     """Simulated worlds for a scenario; ``@pytest.mark.surewrite_schedules(500)`` says how many."""
     marker = request.node.get_closest_marker("surewrite_schedules")
     schedules = int(marker.args[0]) if marker is not None else SCHEDULES
-    return SimulatedWorld(request.config.stash[_seed], schedules)
+    return SimulatedWorld(surewrite_seed, schedules)
 
 
 @pytest.fixture

@@ -28,11 +28,13 @@ class Run:
     decisions: Mapping[Label, Decided]
     violation: Violation | None
     world: World
+    remark: str = ""
+    """What a reader of the story must know of the run itself, such as that it cannot be made again."""
 
     @property
     def story(self) -> str:
         """What happened, a line for each thing, in the order of virtual time."""
-        return story_of(self.world, self.violation)
+        return story_of(self.world, self.violation, self.remark)
 
 
 def run_by_seed(scenario: Scenario, seed: str) -> Run:

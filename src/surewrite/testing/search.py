@@ -6,11 +6,13 @@ Must not be here: making one run, printing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import zip_longest
 
+from surewrite.testing.real_reads import watch_real_reads
 from surewrite.testing.runs import Run, run_by_seed
 from surewrite.testing.scenario import Scenario
-from surewrite.testing.violations import Violation
 
 FAILURES_KEPT = 20
 
@@ -33,7 +35,7 @@ def search(
     stop_at_first: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResult:
-    """Run ``schedules`` schedules, the scenarios in turn. Each one that fails is run once more and must repeat exactly."""
+    """Run ``schedules`` schedules, the scenarios in turn. Each one that fails is run once more, and its remark says so where it did not repeat exactly."""
     result = SearchResult()
     for scenario, text in seeds(scenarios, seed, schedules):
         run = run_by_seed(scenario, text)
@@ -58,9 +60,28 @@ def seeds(scenarios: Sequence[Scenario], seed: str, schedules: int) -> Iterator[
 
 
 def repeated(run: Run) -> Run:
-    """The same run once more. Where it is not the same to the letter, that is the violation: something real was read."""
-    again = run_by_seed(run.scenario, run.seed)
-    if again.story == run.story:
-        return run
-    different = Violation("not repeatable", f"the seed {run.seed!r} made two different runs; something outside of the world was read")
-    return Run(run.scenario, run.seed, run.settings, run.decisions, different, again.world)
+    """A failing run, with a remark where it read something real, or where it is not the same to the letter when it is made again."""
+    again, reads = watch_real_reads(lambda: run_by_seed(run.scenario, run.seed))
+    first, second = run.story.split("\n"), again.story.split("\n")
+    lines: list[str] = []
+    if reads:
+        lines.append(f"The code reads what is outside of the world: {', '.join(reads)}.")
+        lines.append(
+            f"The world's clock began at {_clock_text(run.settings.begins_at_seconds)}, whatever the date is, and what is written is judged by that clock."
+        )
+        lines.append("Take times and ids from the client instead: client.wall_time(), client.time(), client.new_id(), client.new_uuid().")
+        lines.append("A default_factory gets them through a ContextVar that the client's code sets. See \"Time and ids\" on the simulator's page.")
+    if first != second:
+        differing = next(((one, other) for one, other in zip_longest(first, second, fillvalue="(the end)") if one != other), ("", ""))
+        lines.append(
+            "Not repeatable: the seed made two different runs, so something outside of the world was read" + (" (above)." if reads else _HIDDEN_SOURCES)
+        )
+        lines += ["The first lines that differ:", f"  {differing[0]}", f"  {differing[1]}"]
+    return replace(run, remark="\n".join(lines)) if lines else run
+
+
+_HIDDEN_SOURCES = ": a clock, chance, the order of a set, or what an earlier run left in a variable."
+
+
+def _clock_text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -57,7 +57,7 @@ class _Shrinking:
         run = run_again(self._best.scenario, self._best.seed, settings, decisions)
         if run.violation is None or run.violation.rule != self._rule:
             return False
-        self._best = run
+        self._best = replace(run, remark=self._best.remark)
         return True
 
     def _leave_out_settings(self) -> None:

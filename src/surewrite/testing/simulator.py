@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import Any, Final, TypeVar
 
 from surewrite.core.entities import EntityBase, TableLayout, schema_of
 from surewrite.core.keys import Key
 from surewrite.core.values import Item
 from surewrite.engine.context import ServiceSettings
 from surewrite.engine.service import Service
+from surewrite.errors import InvalidRequest
 from surewrite.testing.choices import Choices
 from surewrite.testing.clients import AsyncClient, BlockingClient
 from surewrite.testing.definitions import define_table
@@ -31,15 +34,13 @@ from surewrite.testing.world_settings import INTERRUPTS, NOTHING_BY_CHANCE, Swar
 
 E = TypeVar("E", bound=EntityBase)
 
-EPOCH_SECONDS = 1_800_000_000.0
-"""The service's time, in seconds since 1970, when a world begins."""
-
 EVENTS_MAX = 200_000
 """A world with more events than this does not come to its end by itself."""
 
 START_SECONDS_MOST = 0.05
 SWEEPS_MAX = 40
-_LAYOUT = TableLayout(("pk", "sk"), "_type", "_s", "_b")
+USUAL_TABLE: Final = "shop"
+USUAL_LAYOUT: Final = TableLayout(("pk", "sk"), "_type", "_s", "_b")
 SWEEP_SECONDS = {"early": 1.0, "late": 600.0}
 
 AnyClient = AsyncClient | BlockingClient
@@ -70,6 +71,7 @@ class World:
         self.network = Network(self, self.service, self.store, self.ledger, choices, self.settings, rates, plan, self.actions)
         self.interrupts = rates.of(INTERRUPTS)
         self.clients: dict[str, AnyClient] = {}
+        self.layouts: dict[str, TableLayout] = {}
         self.checks: list[Check] = []
         self.judged: bool = True
         self._finishing: list[AnyClient] = []
@@ -80,10 +82,25 @@ class World:
 
     # ------------------------------------------------------------------------------------------------- for a scenario
 
-    def table(self, *entities: type[EntityBase], name: str = "shop", layout: TableLayout | None = None, stream: bool = False) -> None:
-        """Make a table for these entities, at once and without faults."""
-        self._expires = self._expires or any(schema_of(entity).bind(layout or _LAYOUT).time_to_live is not None for entity in entities)
-        define_table(self.service, name, entities, layout or _LAYOUT, stream=stream)
+    def table(
+        self,
+        *entities: type[EntityBase],
+        name: str = USUAL_TABLE,
+        key: tuple[str] | tuple[str, str] = ("pk", "sk"),
+        discriminator: str | None = "_type",
+        stamp: str | None = "_s",
+        birth: str | None = "_b",
+        stream: bool = False,
+    ) -> None:
+        """Make a table for these entities, at once and without faults. The keywords are those of ``db.table``.
+
+        ``client.table(name)`` and ``client.of(entity, name)`` know the table as it is described here; the first one that is
+        made is meant where no name is given. ``stream`` lets ``world.stream`` read its changes.
+        """
+        layout = TableLayout(key, discriminator, stamp, birth)
+        self.layouts[name] = layout
+        self._expires = self._expires or any(schema_of(entity).bind(layout).time_to_live is not None for entity in entities)
+        define_table(self.service, name, entities, layout, stream=stream)
 
     def client(self, name: str, code: Callable[[AsyncClient], Coroutine[Any, Any, None]]) -> AsyncClient:
         """A client whose code is an async function; it begins soon after the world does."""
@@ -92,7 +109,8 @@ class World:
         return client
 
     def blocking_client(self, name: str, code: Callable[[BlockingClient], None]) -> BlockingClient:
-        """A client whose code is a plain function. Needs greenlet, of the extra ``testing``."""
+        """A client whose code is a plain function. Needs greenlet, of the extra ``testing``; raises ``InvalidRequest`` without it."""
+        require_greenlet(f"the client {name!r} is a blocking one")
         client = BlockingClient(self, name, code, self._skew(name))
         self._add(client)
         return client
@@ -112,32 +130,47 @@ class World:
         """What others do where a fault plan names it, just before or after a request is executed."""
         self.actions[name] = act
 
-    def put_item(self, item: Item, *, table: str = "shop") -> None:
+    def put_item(self, item: Item, *, table: str | None = None) -> None:
         """Store an item as it is, at once and without faults: what was there before the first client."""
-        self.service.execute("PutItem", {"TableName": table, "Item": item})
+        self.service.execute("PutItem", {"TableName": table or self.usual_table, "Item": item})
         self.ledger.add_commits(self.store.take(), self.now, self.tick(), "setup", None)
 
-    def item(self, key: Key[Any], *, table: str = "shop") -> Item | None:
+    def item(self, key: Key[Any], *, table: str | None = None) -> Item | None:
         """What is stored under a key, as the service keeps it."""
-        body = {"TableName": table, "Key": schema_of(key.entity).bind(_LAYOUT).key_item(key), "ConsistentRead": True}
+        name = table or self.usual_table
+        body = {"TableName": name, "Key": schema_of(key.entity).bind(self.layout(name)).key_item(key), "ConsistentRead": True}
         found: Item | None = self.service.execute("GetItem", body).get("Item")
         return found
 
-    def stored(self, key: Key[E], *, table: str = "shop") -> E | None:
+    def stored(self, key: Key[E], *, table: str | None = None) -> E | None:
         """What is stored under a key, as an entity."""
-        item = self.item(key, table=table)
-        entity: E | None = None if item is None else schema_of(key.entity).bind(_LAYOUT).from_item(item)
+        name = table or self.usual_table
+        item = self.item(key, table=name)
+        entity: E | None = None if item is None else schema_of(key.entity).bind(self.layout(name)).from_item(item)
         return entity
 
     def queue(self, name: str = "queue") -> MessageQueue:
         """A queue that delivers each message at least once, in any order."""
         return MessageQueue(self, name)
 
-    def stream(self, name: str = "shop") -> StreamFeed:
+    def stream(self, name: str | None = None) -> StreamFeed:
         """The changes of a table that was made with ``stream=True``, each at least once, in order for each item but for repeats."""
-        return StreamFeed(self, self.service, name)
+        return StreamFeed(self, self.service, name or self.usual_table)
+
+    def wall_time(self) -> datetime:
+        """What the service's clock shows, in UTC. Clients have clocks of their own, which may be apart: ``client.wall_time``."""
+        return datetime.fromtimestamp(self.server_time(), UTC)
 
     # --------------------------------------------------------------------------------------- for clients and the network
+
+    @property
+    def usual_table(self) -> str:
+        """The table that is meant where none is named: the first one that was made."""
+        return next(iter(self.layouts), USUAL_TABLE)
+
+    def layout(self, name: str) -> TableLayout:
+        """How a table keeps its items: as ``table`` was told, or as is usual."""
+        return self.layouts.get(name, USUAL_LAYOUT)
 
     def tick(self) -> int:
         """A number that orders what happens at one time."""
@@ -151,7 +184,7 @@ class World:
 
     def server_time(self) -> float:
         """The service's clock, in seconds since 1970."""
-        return EPOCH_SECONDS + self.now
+        return self.settings.begins_at_seconds + self.now
 
     def note(self, who: str, text: str) -> None:
         """Keep what befell the world or a client."""
@@ -215,3 +248,9 @@ class World:
         if client.name in self.clients:
             raise ValueError(f"there is a client {client.name!r} already")
         self.clients[client.name] = client
+
+
+def require_greenlet(what: str) -> None:
+    """Raises ``InvalidRequest`` where blocking code cannot be stepped, for want of the extra."""
+    if find_spec("greenlet") is None:
+        raise InvalidRequest(f"{what}, and blocking code is stepped with greenlet, which is not installed: pip install 'surewrite[testing]'")

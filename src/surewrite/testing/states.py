@@ -45,9 +45,14 @@ def number_at(item: Item, attribute: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
-def stored_birth(item: Item) -> str | None:
-    """The birth of an item in a table that keeps it under its usual name."""
-    return text_at(item, "_b")
+def stamp_name(call: Call) -> str | None:
+    """Under which name the table of a call keeps stamps."""
+    return next((scope.names.stamp for scope in scopes_of(call)), None)
+
+
+def birth_name(call: Call) -> str | None:
+    """Under which name the table of a call keeps births."""
+    return next((scope.names.birth for scope in scopes_of(call)), None)
 
 
 def is_expired(item: Item, scope: Scope, seconds: float) -> bool:

@@ -18,12 +18,14 @@ _HIDDEN = ("_type",)
 _QUIET = frozenset({"pause_before_run"})
 
 
-def story_of(world: World, violation: Violation | None) -> str:
-    """One line for each thing that happened: the time in seconds, who, what. The violation stands above."""
+def story_of(world: World, violation: Violation | None, remark: str = "") -> str:
+    """One line for each thing that happened: the time in seconds, who, what. The violation stands above, and a remark on the run."""
     lines = sorted(_lines(world), key=lambda line: (line[0], line[1]))
     width = max((len(who) for _, _, who, _ in lines), default=0)
     told = [f"{at:9.3f}  {who:<{width}}  {text}" for at, _, who, text in lines]
     head = [] if violation is None else [f"{violation.rule}: {violation.text}", ""]
+    if remark:
+        head += [remark, ""]
     return "\n".join([*head, *told])
 
 

@@ -9,6 +9,9 @@ from typing import Any, Final, Literal
 
 Sweep = Literal["never", "early", "late"]
 
+BEGINS_AT_SECONDS: Final = 1_800_000_000.0
+"""2027-01-15T08:00:00Z. Never the real date: a run that failed once must fail in the same way on every other day."""
+
 Fate = Literal[
     "request lost",
     "answer lost",
@@ -76,7 +79,8 @@ class WorldSettings:
     document. ``refusals_show_items``: a refusal carries the item that refused, if asked. ``transport_resends``: the
     transport below the clients sends by itself again. ``skew_seconds_most``: how far apart clocks are. ``freeze_seconds_most``:
     how long a process may stand still. ``stale_seconds_most``: how old an eventually consistent read may be. ``sweep``: when
-    expired items are deleted. ``latency_seconds_most``: of one way of a message.
+    expired items are deleted. ``latency_seconds_most``: of one way of a message. ``begins_at_seconds``: what the world's clock
+    shows when it begins, in seconds since 1970.
     """
 
     horizon_seconds: float = 300.0
@@ -94,6 +98,7 @@ class WorldSettings:
     latency_seconds_most: float = 0.02
     timeout_seconds: float = 2.0
     deadline_seconds: float = 10.0
+    begins_at_seconds: float = BEGINS_AT_SECONDS
 
     def to_json(self) -> dict[str, Any]:
         """What differs from a plain world."""

@@ -8,8 +8,8 @@ import surewrite as sw
 from surewrite import Attribute, Entity
 from surewrite.testing.clients import AsyncClient
 from surewrite.testing.scenario import Scenario
-from surewrite.testing.simulator import EPOCH_SECONDS, World
-from surewrite.testing.world_settings import WorldSettings
+from surewrite.testing.simulator import World
+from surewrite.testing.world_settings import BEGINS_AT_SECONDS, WorldSettings
 
 
 class Session(Entity, discriminator="SESSION", partition_key="SESSION#{id}", sort_key="LOGIN"):
@@ -31,7 +31,7 @@ def sessions(world: World) -> None:
     async def visitor(client: AsyncClient) -> None:
         sessions = client.of(Session)
         for _ in range(2 + client.choose(3)):
-            expires = datetime.fromtimestamp(EPOCH_SECONDS + client.now + LIFE_SECONDS, UTC) if client.choose(4) else None
+            expires = datetime.fromtimestamp(BEGINS_AT_SECONDS + client.now + LIFE_SECONDS, UTC) if client.choose(4) else None
             match client.choose(5):
                 case 0:
                     await client.tried(sessions.create(Session(id="s", hits=1, note=client.name, expires=expires)))
@@ -61,7 +61,7 @@ def new_lives_are_whole(world: World) -> str | None:
         if commit.before.get("_b") != commit.after.get("_b") and ("note" in commit.after or commit.after["hits"]["N"] != "1"):
             return f"an upsert over an expired session left {commit.after}"
         expiry = commit.before.get("expires", {}).get("N")
-        if expiry is not None and float(expiry) < EPOCH_SECONDS + commit.attempt.call.began - 3 and commit.before.get("_b") == commit.after.get("_b"):
+        if expiry is not None and float(expiry) < BEGINS_AT_SECONDS + commit.attempt.call.began - 3 and commit.before.get("_b") == commit.after.get("_b"):
             return f"an upsert counted on in a session that had expired: {commit.after}"
     return None
 
