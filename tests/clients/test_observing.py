@@ -75,3 +75,23 @@ async def test_a_transaction_is_observed_whole(observed, shop_name) -> None:
         tx.create(Note(id="a"))
         tx.create(Note(id="b"))
     assert [(record.kind, record.verb, record.table, record.attempt) for record in records] == [("attempt", "transaction", shop_name, 1)]
+
+
+async def test_an_observer_that_raises_does_not_change_the_word_of_a_write(lossy, shop_name, shop) -> None:
+    def spoil(observation: sw.Observation) -> None:
+        raise LookupError(observation.kind)
+
+    db, faults = lossy(observer=spoil)
+    faults.next_writes("answer lost")
+    with pytest.warns(sw.SurewriteWarning, match="the observer raised LookupError on '(attempt|recovered)'"):
+        made = await db.table(shop_name).of(Page).create(Page(id="a"))
+    assert await shop.of(Page).get(Page.key_of("a")) == made
+
+
+@pytest.mark.filterwarnings("error::surewrite.SurewriteWarning")
+async def test_an_observer_that_raises_does_so_neither_where_warnings_are_errors(lossy, shop_name) -> None:
+    def spoil(observation: sw.Observation) -> None:
+        raise LookupError(observation.kind)
+
+    db, _ = lossy(observer=spoil)
+    assert await db.table(shop_name).of(Page).try_create(Page(id="a"))

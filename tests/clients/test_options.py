@@ -55,3 +55,18 @@ async def test_nobody_at_the_address_is_told_before_the_deadline_passes_twice(pl
     with pytest.raises(sw.ConnectionFailed):
         await db.execute("ListTables", {})
     assert time.monotonic() - begin < 2.0
+
+
+@pytest.mark.parametrize("limit", ["timeout", "deadline"])
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), None, "2", True])
+@pytest.mark.parametrize("place_name", ["memory"])
+async def test_a_limit_that_is_no_time_is_refused(connect, limit, seconds) -> None:
+    with pytest.raises(sw.InvalidRequest, match=f"{limit} is a number of seconds above 0, not {seconds!r}"):
+        connect(**{limit: seconds})
+
+
+@pytest.mark.parametrize("place_name", ["memory"])
+async def test_limits_may_be_endless(connect) -> None:
+    shop = connect(timeout=float("inf"), deadline=float("inf")).table("shop")
+    await shop.create_table(Note)
+    assert await shop.of(Note).try_create(Note(id="a"))

@@ -31,6 +31,22 @@ async def test_more_than_four_megabytes_are_refused(shop) -> None:
         await tx.commit()
 
 
+@pytest.mark.parametrize("place_name", ["memory", "file"])
+async def test_letters_outside_ascii_count_as_what_is_sent(shop) -> None:
+    """Three megabytes of text, which would be six and more with every letter escaped."""
+    tx = shop.transaction()
+    for number in range(15):
+        tx.create(Note(id=str(number), text="é" * 100_000))
+    await tx.commit()
+    assert len((await shop.of(Note).get(Note.key_of("14"))).text) == 100_000
+
+
+@pytest.mark.parametrize(("token", "reason"), [("", "must not be empty"), (7, "takes str, not int"), ("\ud800", "UTF-8")])
+async def test_a_token_names_an_operation(shop, token, reason) -> None:
+    with pytest.raises(sw.InvalidRequest, match=f"the token of a transaction .*{reason}"):
+        shop.transaction(token=token)
+
+
 async def test_two_writes_of_one_item_are_refused_and_both_markers_named(shop) -> None:
     tx = shop.transaction()
     tx.create(Note(id="a"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from surewrite.core.contention import Contention
@@ -9,6 +11,7 @@ from surewrite.core.forks import FORKS, Forks
 from surewrite.core.observation import Observation, Observer
 from surewrite.core.registry import DoubtRegistry
 from surewrite.core.traits import EndpointTraits
+from surewrite.errors import InvalidRequest, SurewriteWarning
 
 
 @dataclass(slots=True)
@@ -23,6 +26,11 @@ class Environment:
     contention: Contention = field(default_factory=Contention)
     forks: Forks = FORKS
 
+    def __post_init__(self) -> None:
+        """Raises ``InvalidRequest`` for limits that are no time."""
+        _check_seconds("timeout", self.timeout_seconds)
+        _check_seconds("deadline", self.deadline_seconds)
+
     def learn(self, *, tokens: bool | None = None, transactions: bool | None = None, old_item: bool | None = None) -> None:
         """Keep what was found out of the endpoint, so that it is asked once."""
         known = self.traits
@@ -34,5 +42,17 @@ class Environment:
         )
 
     def observe(self, observation: Observation) -> None:
-        if self.observer is not None:
+        """Tell the observer. What it raises is told as a warning: the word of a write outranks it."""
+        if self.observer is None:
+            return
+        try:
             self.observer(observation)
+        except Exception as error:  # noqa: BLE001 - the observer is code of the developer
+            # Where warnings are errors there is nobody left to tell.
+            with suppress(SurewriteWarning):
+                warnings.warn(f"the observer raised {type(error).__name__} on {observation.kind!r}: {error}", SurewriteWarning, stacklevel=2)
+
+
+def _check_seconds(name: str, seconds: object) -> None:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise InvalidRequest(f"{name} is a number of seconds above 0, not {seconds!r}")

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from surewrite.core import limits
 from surewrite.core.answers import Reason
+from surewrite.core.codecs import STR, Unstorable
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
@@ -108,6 +109,17 @@ class TransactionDraft:
     committed: bool = False
     tells_items: bool = False
     """Writes that move claims tell what they left, which takes a read where it is not known."""
+
+    def __post_init__(self) -> None:
+        if self.name is None:
+            return
+        try:
+            named = STR.accept(self.name)
+        except Unstorable as error:
+            raise InvalidRequest(f"the token of a transaction {error}") from None
+        if not named:
+            # Two operations without a name would have the same one.
+            raise InvalidRequest("the token of a transaction is the name of its operation, and must not be empty: leave token= out for one without a name")
 
     def create(self, scope: Scope, entity: Any) -> Marker[Any]:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
@@ -237,7 +249,8 @@ def _replacing(action: Action, reason: Reason, occasion: Occasion) -> Action:
 
 def _plan_of(actions: tuple[Action, ...], token: str, name: str | None) -> TransactionPlan:
     body = {"TransactItems": [action.plan.action() for action in actions]}
-    size = len(json.dumps(body))
+    # As it is sent: text is not escaped, so that a letter outside ASCII counts two to four bytes and not six or twelve.
+    size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
     if size > limits.TRANSACTION_BYTES:
         raise InvalidRequest(f"the transaction has {size} bytes and the service takes {limits.TRANSACTION_BYTES}; it is not split, since half of it could fail")
     return TransactionPlan(actions, body, token, name, _fence(actions[0].intents[0].scope, token))
