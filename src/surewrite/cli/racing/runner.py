@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from multiprocessing.context import SpawnContext
 from typing import Any
 
 from surewrite.backends.targets import backend_for
@@ -111,8 +110,7 @@ class _Counter:
 
 
 def _in_processes(tasks: list[WriterTask], report: Callable[[int], None]) -> None:
-    # A fresh interpreter for each writer: nothing is inherited, as on machines of their own.
-    context = multiprocessing.get_context("spawn")
+    context = _context()
     ticks = context.Value("q", 0)
     running = [(task, _started(context, task, ticks)) for task in tasks]
     try:
@@ -135,7 +133,16 @@ def _in_processes(tasks: list[WriterTask], report: Callable[[int], None]) -> Non
             process.kill()
 
 
-def _started(context: SpawnContext, task: WriterTask, ticks: object) -> Any:
+def _context() -> Any:
+    """Processes that inherit nothing of this one, as on machines of their own; where the system can, from a server that has loaded the code once."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["surewrite.cli.racing.writers"])
+    return context
+
+
+def _started(context: Any, task: WriterTask, ticks: object) -> Any:
     process = context.Process(target=write_in_process, args=(task, ticks), name=f"writer-{task.writer}")
     process.start()
     return process
