@@ -107,6 +107,13 @@ HOLDS = {
     "transaction-without-late-copies": (801, "once refused unknown"),
     "transaction-refused-in-doubt": (133, "applied refused unknown"),
     "operation-row": (575, "applied refused unknown"),
+    "claims-update": (12, "applied refused"),
+    "claims-update-on-the-old-value": (12, "applied refused"),
+    "claims-there-and-back": (13, "applied refused"),
+    "claims-upsert": (12, "applied refused"),
+    "claims-put": (7, "applied refused"),
+    "claims-delete": (56, "applied refused"),
+    "claims-unset": (25, "applied refused"),
 }
 
 # What the last state of the shortest counter-schedule shows, for rules that are wrong and limits that the pages state.
@@ -149,6 +156,9 @@ BREAKS = {
     "token-naive-fresh": ("told applied, took effect twice", 6),
     "token-naive-fence": ("told refused, took effect", 6),
     "token-naive-thaw": ("told applied, took effect twice", 6),
+    "claims-naive-update": ("m3 is claimed for a, which has m4: it stays taken", 5),
+    "claims-naive-upsert": ("m3 is claimed for a, which has m4: it stays taken", 5),
+    "claims-naive-there-and-back": ("an update took effect twice", 6),
 }
 
 

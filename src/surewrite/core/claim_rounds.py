@@ -40,10 +40,10 @@ def commit_with_claims(draft: TransactionDraft, commit_once: Callable[[Transacti
             " give it the loaded entity, or leave token= out"
         )
     began = yield from now()
-    states = yield from _read(draft, reading, began)
+    states = yield from read_states(draft, reading, began)
     foreign: frozenset[str] = frozenset()
     for number in range(1, ROUNDS_MAX + 1):
-        inner, claims = yield from _with_claims(draft, moving, states, foreign)
+        inner, claims = yield from with_claims(draft, moving, states, foreign)
         try:
             result = yield from commit_once(inner)
         finally:
@@ -53,7 +53,7 @@ def commit_with_claims(draft: TransactionDraft, commit_once: Callable[[Transacti
         in_other_hands = _foreign_after(result, claims, foreign)
         if in_other_hands == foreign and not _may_have_moved(result, reading):
             return result
-        found = yield from _read(draft, reading, began)
+        found = yield from read_states(draft, reading, began)
         if in_other_hands == foreign and all(found[marker].same(state, _scope(reading, marker)) for marker, state in states.items()):
             return result
         states, foreign = found, in_other_hands
@@ -71,7 +71,8 @@ def _scope(reading: list[Intent], marker: Marker[Any]) -> Any:
     return next(intent.scope for intent in reading if intent.marker is marker)
 
 
-def _read(draft: TransactionDraft, reading: list[Intent], began: Moment) -> Steps[States]:
+def read_states(draft: TransactionDraft, reading: list[Intent], began: Moment) -> Steps[States]:
+    """Each item as it is now, read consistently."""
     found: dict[Marker[Any], ReadState] = {}
     for intent in reading:
         request = Request("GetItem", {"TableName": intent.scope.table, "Key": intent.key, "ConsistentRead": True})
@@ -80,9 +81,7 @@ def _read(draft: TransactionDraft, reading: list[Intent], began: Moment) -> Step
     return found
 
 
-def _with_claims(
-    draft: TransactionDraft, moving: list[Intent], states: States, foreign: frozenset[str]
-) -> Steps[tuple[TransactionDraft, dict[str, Intent]]]:
+def with_claims(draft: TransactionDraft, moving: list[Intent], states: States, foreign: frozenset[str]) -> Steps[tuple[TransactionDraft, dict[str, Intent]]]:
     """The transaction of this round, and its actions on claims by what they claim."""
     moment = yield from now()
     unique = yield from new_id()

@@ -198,17 +198,17 @@ def movement(intent: Intent, state: ReadState | None, occasion: Occasion) -> Mov
         if intent.verb == "upsert" and found is not None and _starting_point(intent, found, occasion) is None:
             over = _over_expired(intent, found)
             return Movement(over, scope.schema.claims_of(found), _claims_after(over, None, occasion))
-        demanding = _demanding(intent, found, by_stamp=not (loaded is not None and _demands_loaded_state(scope, intent.options)))
+        resting = demanding(intent, found, by_stamp=not (loaded is not None and _demands_loaded_state(scope, intent.options)))
     elif loaded is None:
         return Movement(intent, {}, _claims_of(scope, intent.subject))
     else:
         found = _loaded_item(scope, intent.subject, loaded)
-        demanding = _demanding(intent, found, by_stamp=False)
+        resting = demanding(intent, found, by_stamp=False)
     if found is not None and _is_foreign(scope, found):
         # It refuses whatever does not overwrite it.
-        return Movement(demanding, {}, _claims_of(scope, intent.subject) if intent.verb == "put" else {})
+        return Movement(resting, {}, _claims_of(scope, intent.subject) if intent.verb == "put" else {})
     before = {} if found is None else scope.schema.claims_of(found)
-    return Movement(demanding, before, _claims_after(demanding, found, occasion))
+    return Movement(resting, before, _claims_after(resting, found, occasion))
 
 
 def _claims_of(scope: Scope, entity: Any) -> dict[str, str]:
@@ -283,7 +283,7 @@ def _require_constants(scope: Scope, changes: Sequence[Change[Any]]) -> None:
             )
 
 
-def _demanding(intent: Intent, found: Item | None, *, by_stamp: bool) -> Intent:
+def demanding(intent: Intent, found: Item | None, *, by_stamp: bool) -> Intent:
     """The write with the demand that it finds the item as it was read. ``by_stamp`` is false where it demands its stamp by itself."""
     scope = intent.scope
     schema = scope.schema

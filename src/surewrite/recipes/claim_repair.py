@@ -81,7 +81,7 @@ def verify_claims(table: ScopedTable, entity: type[Any], *, progress: Progress |
     all that it holds, one read unit for each claim that an item should have, and one for the owner of each claim.
     Raises ``InvalidRequest`` for a type without unique fields, ``UndecodableItem`` for an item that does not fit.
     """
-    return Operation(lambda: _Check(table.scope_of(entity), progress, repairs=False).run())
+    return Operation(lambda: ClaimCheck(table.scope_of(entity), progress, repairs=False).run())
 
 
 def repair_claims(table: ScopedTable, entity: type[Any], *, dry_run: bool = False, progress: Progress | None = None) -> Operation[ClaimsReport]:
@@ -91,10 +91,10 @@ def repair_claims(table: ScopedTable, entity: type[Any], *, dry_run: bool = Fals
     again, or beside other writers, does no harm. With ``dry_run`` nothing is written, as in ``verify_claims``.
     Cost: that of ``verify_claims``, and four write units for each repair of a small item.
     """
-    return Operation(lambda: _Check(table.scope_of(entity), progress, repairs=not dry_run).run())
+    return Operation(lambda: ClaimCheck(table.scope_of(entity), progress, repairs=not dry_run).run())
 
 
-class _Check:
+class ClaimCheck:
     """One run over a table."""
 
     def __init__(self, scope: Scope, progress: Progress | None, *, repairs: bool) -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from surewrite.errors import InvalidRequest
 from surewrite.testing.explorer.cases import Case
+from surewrite.testing.explorer.cases_claims import CLAIMS, ClaimCase
 from surewrite.testing.explorer.cases_creates import COUNTS, CREATES, DELETES, PUTS, UPDATES
 from surewrite.testing.explorer.cases_guarded import ORDERED, VERSIONED, VERSIONED_LIMITS
 from surewrite.testing.explorer.cases_transactions import COMMITS, MORE_COMMITS, TRANSACTION_LIMITS
+from surewrite.testing.explorer.claims import ClaimSearch
 from surewrite.testing.explorer.clients import Patience
 from surewrite.testing.explorer.search import Search
 from surewrite.testing.explorer.stage import Stage
@@ -71,7 +73,7 @@ class Report:
 
 def case_names() -> tuple[str, ...]:
     """The names of all cases."""
-    return tuple(case.name for case in CASES)
+    return (*(case.name for case in CASES), *(case.name for case in CLAIMS))
 
 
 def explore(names: Sequence[str] | None = None, *, full: bool = False, progress: Callable[[Verdict], None] | None = None) -> Report:
@@ -80,14 +82,15 @@ def explore(names: Sequence[str] | None = None, *, full: bool = False, progress:
     ``full`` allows one action of others more in each case that is to hold, and one attempt more where that can be
     searched, which takes many minutes; ``progress`` gets each verdict as it is found. Raises ``InvalidRequest`` for a name that no case has.
     """
-    by_name = {case.name: case for case in CASES}
+    by_name: dict[str, Case | ClaimCase] = {case.name: case for case in CASES} | {case.name: case for case in CLAIMS}
     unknown = [name for name in names or () if name not in by_name]
     if unknown:
         raise InvalidRequest(f"no such case: {', '.join(unknown)}; there are {', '.join(by_name)}")
     stage = Stage()
     verdicts: list[Verdict] = []
-    for case in CASES if names is None else [by_name[name] for name in names]:
-        verdict = examine(stage, case, full=full)
+    for name in by_name if names is None else names:
+        case = by_name[name]
+        verdict = examine_claims(case) if isinstance(case, ClaimCase) else examine(stage, case, full=full)
         verdicts.append(verdict)
         if progress is not None:
             progress(verdict)
@@ -114,3 +117,10 @@ def examine(stage: Stage, case: Case, *, full: bool = False) -> Verdict:
         words=frozenset(found.words),
         complete=found.complete,
     )
+
+
+def examine_claims(case: ClaimCase) -> Verdict:
+    """Search one case of unique values; what may happen in it is fixed by what its clients do."""
+    found = ClaimSearch(case.world).run()
+    words = frozenset(found.words & {"applied", "refused"})
+    return Verdict(case.name, case.claim, case.breaks, found.untrue, found.story, found.states, words, found.complete)

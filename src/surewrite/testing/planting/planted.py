@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from surewrite.testing.planting import collecting, counting, deciding, delivering, sending
+from surewrite.testing.planting import claiming, collecting, counting, deciding, delivering, sending
 from surewrite.testing.planting.bug import PlantedBug
 from surewrite.testing.runs import run_by_seed
 from surewrite.testing.scenarios.catalogue import scenarios_named
 from surewrite.testing.search import seeds
 
-BUGS: tuple[PlantedBug, ...] = (*deciding.BUGS, *sending.BUGS, *counting.BUGS, *collecting.BUGS, *delivering.BUGS)
+BUGS: tuple[PlantedBug, ...] = (*deciding.BUGS, *sending.BUGS, *counting.BUGS, *collecting.BUGS, *delivering.BUGS, *claiming.BUGS)
 
 
 @dataclass(frozen=True, slots=True)
