@@ -5,6 +5,7 @@ Must not be here: how often a write took effect.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,19 +130,21 @@ def _judge_refusal(world: World, call: Call, scope: Scope, refused: Refused[Any]
         yield _violation("not found", call, "was told that no item is stored, and one was all the time")
     if refused.item is not None:
         stamp = getattr(stored_state(refused.item), "stamp", None)
-        own = _own_doubts(world, call)
-        if refused.own_earlier_write and stamp not in own:
+        if refused.own_earlier_write and stamp not in _own_doubts(world, call, math.inf):
             yield _violation("own earlier write", call, "was told that an own earlier write in doubt refused it, and it was another's")
-        if not refused.own_earlier_write and stamp in own:
+        if not refused.own_earlier_write and stamp in _own_doubts(world, call, world.settings.horizon_seconds):
             yield _violation("own earlier write", call, "was refused by an own earlier write in doubt, and was not told so")
 
 
-def _own_doubts(world: World, call: Call) -> set[str | None]:
-    """Stamps of this process's earlier writes that nobody knows the outcome of."""
+def _own_doubts(world: World, call: Call, within_seconds: float) -> set[str | None]:
+    """Stamps of this process's earlier writes that nobody knows the outcome of, begun so many seconds before the call at most.
+
+    They are remembered for the horizon by a clock that stands still with the process, so some for longer by that of the world.
+    """
     stamps: set[str | None] = set()
     for other in world.ledger.calls[: call.number]:
         if other.client == call.client and other.incarnation == call.incarnation and other.word in ("unknown", "interrupted"):
-            recent = other.ended is not None and call.began - other.ended < world.settings.horizon_seconds
+            recent = call.began - other.began < within_seconds
             stamps.update(
                 text_at(change.after, stamp_name(other)) for effect in other.effects() for change in effect.changes if change.after is not None and recent
             )
