@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 
 from surewrite.cli.progress import Progress
 from surewrite.errors import InvalidRequest
-from surewrite.testing.explorer import explore
+from surewrite.testing.explorer import Verdict, case_names, explore
+from surewrite.testing.planting.bug import PlantedBug
 from surewrite.testing.planting.planted import BUGS, Finding, look_for_all
 from surewrite.testing.runs import Run
 from surewrite.testing.scenario import Scenario
-from surewrite.testing.scenarios.catalogue import SCENARIOS, scenarios_named
+from surewrite.testing.scenarios.catalogue import SCENARIOS, scenarios_left_out, scenarios_named
 from surewrite.testing.search import SearchResult, search
 from surewrite.testing.shrinking import load_run, save_run, shrink
 
@@ -34,54 +36,87 @@ SEEDS_OF_PLANTED = 5
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.description = DESCRIPTION
-    parser.add_argument("--schedules", type=int, default=SCHEDULES, metavar="N", help=f"schedules to run, over all scenarios (default {SCHEDULES})")
+    parser.add_argument("--schedules", type=int, metavar="N", help=f"schedules to run, over all scenarios (default {SCHEDULES}, about ten seconds)")
     parser.add_argument("--seed", metavar="TEXT", help="decides every schedule; default: drawn, and printed")
-    parser.add_argument("--scenario", action="append", metavar="NAME", help="run only this one; may be given several times; `--scenario list` shows them")
+    parser.add_argument("--scenario", action="append", metavar="NAME", help="only this one; may be given several times; `--scenario list` shows them")
     parser.add_argument("--save", metavar="FOLDER", help="write each failing schedule, made as small as possible, to a file there")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--replay", metavar="FILE", help="run the schedule of such a file again and tell its story")
-    what.add_argument("--planted", action="store_true", help="put known bugs into the library, one at a time, and see that each is found")
-    what.add_argument("--explore", action="store_true", help="search small worlds exhaustively instead")
+    what.add_argument(
+        "--planted",
+        action="store_true",
+        help="put known bugs into the library, one at a time, and see that each is found with five seeds; about a minute, less with --scenario",
+    )
+    what.add_argument("--explore", action="store_true", help="search small worlds exhaustively instead, without chance; less than a minute")
+    parser.add_argument("--full", action="store_true", help="with --explore: more attempts and more actions of others; many minutes")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for; 0 only without violations."""
+    _refuse_idle_options(arguments)
     if arguments.replay is not None:
         return _replay(Path(arguments.replay), as_json=arguments.json)
     if arguments.scenario == ["list"]:
         print("\n".join(f"{scenario.name:<26} {scenario.summary}" for scenario in SCENARIOS))
         return 0
-    if arguments.schedules < 0:
-        raise InvalidRequest(f"--schedules is at least 0, not {arguments.schedules}")
+    schedules = SCHEDULES if arguments.schedules is None else arguments.schedules
+    if schedules < 0:
+        raise InvalidRequest(f"--schedules is at least 0, not {schedules}")
     seed = secrets.token_hex(4) if arguments.seed is None else arguments.seed
     began = time.perf_counter()
     if arguments.planted:
-        return _planted(seed, began, as_json=arguments.json)
+        return _planted(seed, began, arguments.scenario or (), as_json=arguments.json)
     if arguments.explore:
-        return _explore(began, as_json=arguments.json)
-    return _search(arguments, seed, began)
+        return _explore(began, full=arguments.full, as_json=arguments.json)
+    return _search(arguments, seed, schedules, began)
 
 
-def _search(arguments: argparse.Namespace, seed: str, began: float) -> int:
+_IDLE = (
+    ("--replay", ("seed", "schedules", "scenario", "save", "full")),
+    ("--planted", ("schedules", "save", "full")),
+    ("--explore", ("seed", "schedules", "scenario", "save")),
+)
+
+
+def _refuse_idle_options(arguments: argparse.Namespace) -> None:
+    """An option that would change nothing is an error: whoever gave it expects something of it."""
+    for what, idle in _IDLE:
+        if getattr(arguments, what[2:]):
+            given = [f"--{name}" for name in idle if getattr(arguments, name) not in (None, False)]
+            if given:
+                raise InvalidRequest(f"{what} takes no {' and no '.join(given)}")
+            return
+    if arguments.full:
+        raise InvalidRequest("--full is an option of --explore")
+
+
+def _scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
     try:
-        scenarios = scenarios_named(arguments.scenario or ())
+        return scenarios_named(names)
     except KeyError as strange:
         raise InvalidRequest(str(strange.args[0])) from None
-    progress = Progress(arguments.schedules)
+
+
+def _search(arguments: argparse.Namespace, seed: str, schedules: int, began: float) -> int:
+    scenarios = _scenarios(arguments.scenario or ())
+    left_out = [] if arguments.scenario else [scenario.name for scenario in scenarios_left_out()]
+    if left_out:
+        print(f"left out, because blocking clients need greenlet (pip install 'surewrite[testing]'): {', '.join(left_out)}", file=sys.stderr)
+    progress = Progress(schedules)
 
     def show(done: int) -> None:
         if done % SCHEDULES_SHOWN_EVERY == 0:
             progress.show(done, f"{done:,} schedules")
 
     try:
-        result = search(scenarios, seed, arguments.schedules, progress=show)
+        result = search(scenarios, seed, schedules, progress=show)
         failures = _smallest(result.failures)
     finally:
         progress.clear()
     saved = _save(failures, Path(arguments.save)) if arguments.save is not None else []
     seconds = time.perf_counter() - began
-    print(_search_json(result, failures, seed, seconds) if arguments.json else _search_text(result, failures, saved, scenarios, seed, seconds))
+    print(_search_json(result, failures, seed, seconds, left_out) if arguments.json else _search_text(result, failures, saved, scenarios, seed, seconds))
     return 1 if result.violations else 0
 
 
@@ -122,12 +157,12 @@ def _count(violations: int) -> str:
     return "no violation" if not violations else f"{violations} failed"
 
 
-def _search_json(result: SearchResult, failures: Sequence[Run], seed: str, seconds: float) -> str:
+def _search_json(result: SearchResult, failures: Sequence[Run], seed: str, seconds: float, left_out: Sequence[str]) -> str:
     told: list[dict[str, Any]] = [
         {"scenario": run_.scenario.name, "seed": run_.seed, "rule": run_.violation.rule if run_.violation else None, "story": run_.story.split("\n")}
         for run_ in failures
     ]
-    return _json(result.schedules, result.violations, None, seconds, seed=seed, failures=told, scenarios=result.by_scenario)
+    return _json(result.schedules, result.violations, None, seconds, seed=seed, failures=told, scenarios=result.by_scenario, left_out=list(left_out))
 
 
 def _json(schedules: int, violations: int, planted: dict[str, Any] | None, seconds: float, **more: Any) -> str:
@@ -150,29 +185,33 @@ def _replay(path: Path, *, as_json: bool) -> int:
     return violations
 
 
-def _planted(seed: str, began: float, *, as_json: bool) -> int:
+def _planted(seed: str, began: float, names: Sequence[str], *, as_json: bool) -> int:
+    wanted = {scenario.name for scenario in _scenarios(names)}
+    bugs = [bug for bug in BUGS if wanted.intersection(bug.scenarios)]
+    if not bugs:
+        raise InvalidRequest(f"no planted bug is looked for by {', '.join(names)}")
     seeds = [f"{seed}{number}" for number in range(SEEDS_OF_PLANTED)]
-    progress = Progress(len(BUGS) * len(seeds))
+    progress = Progress(len(bugs) * len(seeds))
     try:
-        findings = look_for_all(seeds, progress=progress.show)
+        findings = look_for_all(seeds, bugs=bugs, progress=progress.show)
     finally:
         progress.clear()
-    found = [bug for bug in BUGS if all(finding.found for finding in findings if finding.bug is bug)]
+    found = [bug for bug in bugs if all(finding.found for finding in findings if finding.bug is bug)]
     seconds = time.perf_counter() - began
     if as_json:
         rows = [{"bug": finding.bug.name, "seed": finding.seed, "schedule": finding.schedule, "rule": finding.rule} for finding in findings]
         schedules = sum(finding.schedule or finding.bug.within for finding in findings)
-        print(_json(schedules, len(BUGS) - len(found), {"found": len(found), "of": len(BUGS)}, seconds, findings=rows))
+        print(_json(schedules, len(bugs) - len(found), {"found": len(found), "of": len(bugs)}, seconds, seed=seed, findings=rows))
     else:
-        print(_planted_table(findings))
-        print(f"\n{len(found)} of {len(BUGS)} planted bugs found with each of {len(seeds)} seeds in {seconds:.1f} s")
-    return 0 if len(found) == len(BUGS) else 1
+        print(_planted_table(bugs, findings))
+        print(f"\n{len(found)} of {len(bugs)} planted bugs found with each of {len(seeds)} seeds in {seconds:.1f} s, seed {seed}")
+    return 0 if len(found) == len(bugs) else 1
 
 
-def _planted_table(findings: Sequence[Finding]) -> str:
-    width = max(len(bug.name) for bug in BUGS)
+def _planted_table(bugs: Sequence[PlantedBug], findings: Sequence[Finding]) -> str:
+    width = max(len(bug.name) for bug in bugs)
     lines = [f"{'planted bug':<{width}}  {'within':>6}  found by schedule", ""]
-    for bug in BUGS:
+    for bug in bugs:
         own = [finding for finding in findings if finding.bug is bug]
         numbers = " ".join(f"{finding.schedule if finding.found else 'not':>5}" for finding in own)
         rules = ", ".join(sorted({finding.rule for finding in own if finding.rule is not None}))
@@ -180,8 +219,18 @@ def _planted_table(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _explore(began: float, *, as_json: bool) -> int:
-    report = explore()
+def _explore(began: float, *, full: bool, as_json: bool) -> int:
+    progress = Progress(len(case_names()))
+    done: list[Verdict] = []
+
+    def show(verdict: Verdict) -> None:
+        done.append(verdict)
+        progress.show(len(done), verdict.name)
+
+    try:
+        report = explore(full=full, progress=show)
+    finally:
+        progress.clear()
     surprises = report.surprises
     seconds = time.perf_counter() - began
     if as_json:
