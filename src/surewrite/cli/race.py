@@ -25,6 +25,7 @@ WRITERS_MAX = 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the race."""
     parser.description = DESCRIPTION
     parser.add_argument(
         "--backend",
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    """Race, print the table, and return 0 only if every Surewrite result is right."""
     plan = _plan(arguments)
     scenarios: Sequence[Scenario] = [scenario_named(name) for name in arguments.scenario] if arguments.scenario else SCENARIOS
     with tempfile.TemporaryDirectory(prefix="surewrite-race-") as folder:
@@ -57,7 +59,7 @@ def _plan(arguments: argparse.Namespace) -> RacePlan:
         raise InvalidRequest(f"--writers is from 1 to {WRITERS_MAX}, not {arguments.writers}")
     if arguments.rounds < 1:
         raise InvalidRequest(f"--rounds is at least 1, not {arguments.rounds}")
-    if not 0 <= arguments.loss <= 0.5:  # noqa: PLR2004 - above it hardly an answer gets through
+    if not 0 <= arguments.loss <= 0.5:
         raise InvalidRequest(f"--loss is from 0 to 0.5, not {arguments.loss}")
     seed = secrets.randbelow(1_000_000) if arguments.seed is None else arguments.seed
     return RacePlan(arguments.writers, arguments.rounds, seed)

@@ -1,1 +1,1 @@
-"""Belongs here: what `surewrite race` runs: scenarios, each as people write it and with Surewrite, and the writers that run them. Must not be here: arguments, tables of text."""
+"""Belongs here: what `surewrite race` runs: scenarios as people write them and with Surewrite. Must not be here: arguments, tables of text."""

@@ -1,4 +1,4 @@
-"""Belongs here: concurrent appends to one list, with a sequence per writer in the item. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: concurrent appends to one list, with a sequence per writer in the item. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 

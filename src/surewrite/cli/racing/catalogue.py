@@ -37,4 +37,5 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenario_named(name: str) -> Scenario:
+    """The scenario of that name."""
     return next(scenario for scenario in SCENARIOS if scenario.name == name)

@@ -1,4 +1,4 @@
-"""Belongs here: an exact counter: every operation counts once, by its id in the item. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: an exact counter: every operation counts once, by its id in the item. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Belongs here: deposits to one account by several writers: a version, and read, change, put. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: deposits to one account by several writers: a version, and read, change, put. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Belongs here: revisions of keyed records that arrive late, twice and out of order, on the data of two public earthquake feeds. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: revisions of keyed records that arrive late, twice and out of order, on real data. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def chosen(plan: RacePlan) -> list[dict[str, Any]]:
 
 def deliveries(plan: RacePlan) -> list[dict[str, Any]]:
     """Each line one to three times, shuffled: the same list for every writer of the race."""
-    random = Random(plan.seed)  # noqa: S311 - an order, not a secret
+    random = Random(plan.seed)
     delivered = [line for line in chosen(plan) for _ in range(random.randint(1, DELIVERIES_MAX))]
     random.shuffle(delivered)
     return delivered

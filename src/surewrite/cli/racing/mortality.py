@@ -24,6 +24,7 @@ def kill_this_process() -> None:
 
 
 def abandon_this_thread() -> None:
+    """Leave the writer of this thread where it stands."""
     raise Abandoned
 
 

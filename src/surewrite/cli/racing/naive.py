@@ -34,6 +34,7 @@ def call(db: Database, operation: str, body: Mapping[str, Any]) -> Mapping[str, 
 
 
 def key(partition: str, sort: str) -> TypedItem:
+    """The typed key attributes."""
     return {"pk": {"S": partition}, "sk": {"S": sort}}
 
 
@@ -44,10 +45,12 @@ def read(db: Database, table: str, partition: str, sort: str) -> TypedItem:
 
 
 def put(db: Database, table: str, item: TypedItem) -> None:
+    """Store the item whole."""
     call(db, "PutItem", {"TableName": table, "Item": item})
 
 
 def number(item: TypedItem, name: str, default: int = 0) -> int:
+    """A whole number of the item."""
     return int(item[name]["N"]) if name in item else default
 
 

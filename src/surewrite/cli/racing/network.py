@@ -19,7 +19,7 @@ class DelayedBackend:
 
     def __init__(self, inner: Backend, seed: int) -> None:
         self._inner = inner
-        self._chance = random.Random(seed)  # noqa: S311 - a delay, not a secret
+        self._chance = random.Random(seed)
 
     @property
     def traits(self) -> EndpointTraits:

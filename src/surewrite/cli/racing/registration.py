@@ -1,4 +1,4 @@
-"""Belongs here: registration with two values that must be unique, which every writer tries to take. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: registration with two values that must be unique, which every writer tries to take. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Belongs here: running the sides of a scenario with all their writers, one of which is killed and started again. Must not be here: what a writer does, text for people."""
+"""Belongs here: running the sides of a scenario, with one writer killed and restarted. Must not be here: what a writer does, text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Belongs here: a stock that several writers take from, more than there is, and that must not go below zero. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: a stock that several writers take from, more than there is, and that must not go below zero. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 

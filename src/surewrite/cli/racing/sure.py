@@ -14,9 +14,9 @@ TRIES_MAX = 200
 
 def until_known(operation: Callable[[], R]) -> R:
     """Do a named operation, and again where its outcome is unknown: its name is stored with its effect, so that it is never made twice."""
-    for _ in range(TRIES_MAX):
+    for _ in range(TRIES_MAX - 1):
         try:
             return operation()
-        except (OutcomeUnknown, ConnectionFailed, Throttled, TransactionConflict) as error:
-            last = error
-    raise last
+        except (OutcomeUnknown, ConnectionFailed, Throttled, TransactionConflict):
+            continue
+    return operation()

@@ -1,4 +1,4 @@
-"""Belongs here: transfers between two accounts: two items that change together or not at all. Must not be here: how writers are started, killed or measured against each other."""
+"""Belongs here: transfers between two accounts: two items that change together or not at all. Must not be here: starting or killing writers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Transfer(Entity, discriminator="TRANSFER", partition_key="TRANSFER#{writer
 
 def side_from(writer: int) -> tuple[str, str]:
     """Two of three writers pay from left to right, so that the total of each side is known and differs from its start."""
-    return ("right", "left") if writer % 3 == 2 else ("left", "right")  # noqa: PLR2004 - every third
+    return ("right", "left") if writer % 3 == 2 else ("left", "right")
 
 
 class Transfers:
