@@ -29,6 +29,9 @@ from surewrite.core.values import Item
 PLACES = ("memory", "file", "moto", "ministack")
 # Real AWS, with the region and the credentials that boto3 would find. It costs money and takes minutes.
 AWS = os.environ.get("SUREWRITE_TEST_AWS") == "1"
+# Any other endpoint, which somebody has started.
+URL = os.environ.get("SUREWRITE_TEST_URL")
+ASKED_FOR = (*(("aws",) if AWS else ()), *(("url",) if URL else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "form" in metafunc.fixturenames and "form" not in named:
         metafunc.parametrize("form", ("sync", "async"), scope="function")
     if "place_name" in metafunc.fixturenames and "place_name" not in named:
-        metafunc.parametrize("place_name", (*PLACES, "aws") if AWS else PLACES, scope="function")
+        metafunc.parametrize("place_name", (*PLACES, *ASKED_FOR), scope="function")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Making a table on AWS takes seconds of waiting."""
+    """Making a table takes seconds of waiting on AWS, and a moment elsewhere."""
     for item in items:
-        if isinstance(item, pytest.Function) and getattr(item, "callspec", None) is not None and item.callspec.params.get("place_name") == "aws":
+        if isinstance(item, pytest.Function) and getattr(item, "callspec", None) is not None and item.callspec.params.get("place_name") in ASKED_FOR:
             item.add_marker(pytest.mark.real_time)
 
 
@@ -90,6 +93,8 @@ def place(place_name: str, services: Callable[[str], Service], tmp_path: Path) -
             return Place("file", f"file:{tmp_path / 'shop.db'}", remote=False)
         case "aws":
             return Place("aws", None, remote=True)
+        case "url":
+            return Place("url", URL, remote=True)
         case _:
             return Place(place_name, services(place_name).url, remote=True)
 
