@@ -50,3 +50,4 @@ sw.Committed().item_for(marker).owner                                           
 for attempt in adb.retry_on_conflict(): pass                                           # W35
 class Bad(VersionedEntity, partition_key="B#{id}", sort_kye="x"): id: Attribute[str]   # W36
 class Bad2(VersionedEntity, partition_key="B#{id}"): n: Attribute[int] = 0             # W37
+class Bad3(VersionedEntity, partition_key="B#{id}"): n: Attribute[str] = sw.unique(default=None) # W38
