@@ -118,5 +118,5 @@ BUGS = (
     PlantedBug("a delete releases no claim", _a_delete_releases_nothing, _VALUES, 200),
     PlantedBug("claims are taken whoever has them", _claims_are_taken_whoever_has_them, _VALUES, 400),
     PlantedBug("claims are committed apart from the item", _claims_are_committed_apart, _VALUES, 400),
-    PlantedBug("repairs believe the scan", _repairs_believe_the_scan, ("unique values repaired",), 2000),
+    PlantedBug("repairs believe the scan", _repairs_believe_the_scan, ("unique values repaired",), 200),
 )
