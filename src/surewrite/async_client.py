@@ -374,12 +374,12 @@ class AsyncDatabase:
         """
         return AsyncTable(self._driver, self._environment, name, TableLayout(key, discriminator, stamp, birth))
 
-    def retry_on_conflict(self, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> AsyncRetry:
+    def retry_on_conflict(self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> AsyncRetry:
         """Run a body again when a write in it was refused by another writer: ``@db.retry_on_conflict()``, or ``async for attempt in db.retry_on_conflict(): with attempt: ...``.
 
         The body reads again in each run. It is not run again for ``OutcomeUnknown``, for throttling, or after a write inside it was applied.
         """
-        return AsyncRetry(self._driver, retries.check_runs(attempts), on)
+        return AsyncRetry(self._driver, retries.check_runs(attempts, without_parentheses), on)
 
     async def run(self, operation: Operation[R] | Steps[R]) -> R:
         """Run an operation, such as those that recipes give."""

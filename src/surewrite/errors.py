@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from surewrite.core.answers import Reason
     from surewrite.core.effects import Operation
+    from surewrite.core.keys import Key
     from surewrite.core.outcomes import Marker, Refusal, TakenValue
 
 T = TypeVar("T")
@@ -37,11 +38,11 @@ T = TypeVar("T")
 class SurewriteError(Exception):
     """The base of all errors of this library.
 
-    ``key`` names the item (or is ``None``), ``attempts`` counts the requests that were made. Both are attributes
-    because a key may hold personal data: the text of an error names the entity type only.
+    ``key`` names the item: ``get(error.key)`` reads it (``None`` where the error is about no one item). ``attempts`` counts the
+    requests that were made. The key is an attribute because it may hold personal data: the text of an error names the entity type only.
     """
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, attempts: int = 0) -> None:
         super().__init__(message)
         self.key = key
         self.attempts = attempts
@@ -57,7 +58,7 @@ class InvalidRequest(SurewriteError, ValueError):
     ``code`` is the service's error code where it came from the service.
     """
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, code: str | None = None) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, code: str | None = None) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.code = code
 
@@ -73,7 +74,7 @@ class UndecodableItem(SurewriteError, ValueError):
     letters of the type stored in its place, such as ``"S"``, or ``None`` where nothing is stored.
     """
 
-    def __init__(self, message: str, *, key: Any = None, entity: type | None = None, field: str | None = None, stored_type: str | None = None) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, entity: type | None = None, field: str | None = None, stored_type: str | None = None) -> None:
         super().__init__(message, key=key)
         self.entity = entity
         self.field = field
@@ -87,7 +88,7 @@ class WriteRefused(SurewriteError):
     ``own_earlier_write`` is true where that item was written by an earlier call of this process whose outcome was in doubt.
     """
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, own_earlier_write: bool = False) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, item: Any = None, own_earlier_write: bool = False) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.item = item
         self.own_earlier_write = own_earlier_write
@@ -112,7 +113,7 @@ class ValueTaken(WriteRefused):
     values are taken, those of the first, and ``taken`` has all of them.
     """
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, taken: tuple[TakenValue, ...] = ()) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, taken: tuple[TakenValue, ...] = ()) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.taken = taken
 
@@ -121,7 +122,7 @@ class ValueTaken(WriteRefused):
         return self.taken[0].field
 
     @property
-    def owner(self) -> Any:
+    def owner(self) -> Key[Any] | None:
         return self.taken[0].owner
 
 
@@ -132,7 +133,7 @@ class VersionConflict(WriteRefused):
 class WrongEntityType(WriteRefused):
     """The item stored under the key is of another type. ``stored_type`` is the discriminator that it carries."""
 
-    def __init__(self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, stored_type: str | None = None) -> None:
+    def __init__(self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, item: Any = None, stored_type: str | None = None) -> None:
         super().__init__(message, key=key, attempts=attempts, item=item)
         self.stored_type = stored_type
 
@@ -177,7 +178,7 @@ class OutcomeUnknown(SurewriteError):
     """
 
     def __init__(
-        self, message: str, *, key: Any = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False, settlement: Any = None
+        self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False, settlement: Any = None
     ) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.item = item
@@ -212,7 +213,7 @@ class ServiceFault(SurewriteError):
     """
 
     def __init__(
-        self, message: str, *, key: Any = None, attempts: int = 0, code: str = "", status: int = 0, item: Any = None, reasons: tuple[Reason, ...] = ()
+        self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, code: str = "", status: int = 0, item: Any = None, reasons: tuple[Reason, ...] = ()
     ) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.code = code

@@ -237,9 +237,12 @@ UNKNOWN_LAMP = {"pk": {"S": "LAMP#a"}, "sk": {"S": "LAMP"}, "_type": {"S": "LAMP
 
 async def test_a_codec_that_fails_does_not_hide_that_the_write_was_applied(shop, stored, store) -> None:
     await store(UNKNOWN_LAMP)
-    with pytest.raises(sw.UndecodableItem, match="the update was applied, and the item that it answered with cannot be read: KeyError") as told:
+    with pytest.raises(sw.UndecodableItem, match=r"the update was applied, and the item that it answered with cannot be read: Lamp\.color: .*KeyError") as told:
         await shop.of(Lamp).update(Lamp.key_of("a"), Lamp.uses.add(1))
-    assert isinstance(told.value.__cause__, KeyError)
+    unread = told.value.__cause__
+    assert isinstance(unread, sw.UndecodableItem)
+    assert isinstance(unread.__cause__, KeyError)
+    assert told.value.key == Lamp.key_of("a")
     assert (await stored("LAMP#a", "LAMP"))["uses"] == {"N": "2"}
     with pytest.raises(sw.UndecodableItem, match="the delete was applied"):
         await shop.of(Lamp).delete(Lamp.key_of("a"))

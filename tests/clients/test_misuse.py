@@ -60,6 +60,14 @@ def test_a_value_that_does_not_fit_is_refused_where_it_is_written(wrong, says) -
         wrong()
 
 
+@pytest.mark.parametrize("connect", [sw.connect, sw.connect_async])
+def test_a_retry_without_parentheses_says_so(connect) -> None:
+    with pytest.raises(sw.InvalidRequest, match=r"parentheses: @db\.retry_on_conflict\(\)"):
+
+        @connect("memory:").retry_on_conflict
+        def body() -> None: ...
+
+
 def test_an_entity_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="replace"):
         Account(id="a").balance = 3

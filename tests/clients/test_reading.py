@@ -69,12 +69,30 @@ async def test_a_key_of_another_type_is_refused(shop) -> None:
 
 
 async def test_a_table_that_is_missing_is_told_with_the_code_of_the_service(db) -> None:
-    with pytest.raises(sw.InvalidRequest) as missing:
+    with pytest.raises(sw.InvalidRequest, match=r"no table 'surewrite-test-no-such-table' at .*create_table.*region.*endpoint") as missing:
         await db.table("surewrite-test-no-such-table").of(Note).get(Note.key_of("a"))
     assert missing.value.code == "ResourceNotFoundException"
 
 
 async def test_a_write_into_a_missing_table_is_told_with_the_code_of_the_service(db) -> None:
-    with pytest.raises(sw.InvalidRequest) as missing:
+    with pytest.raises(sw.InvalidRequest, match=r"no table 'surewrite-test-no-such-table' at .*create_table.*region.*endpoint") as missing:
         await db.table("surewrite-test-no-such-table").of(Note).create(Note(id="a"))
     assert missing.value.code == "ResourceNotFoundException"
+
+
+@pytest.mark.parametrize("place_name", ["memory", "file"])
+async def test_a_transaction_on_missing_tables_is_told_with_their_names(db) -> None:
+    tx = db.table("surewrite-test-no-such-table").transaction()
+    tx.create(Note(id="a"))
+    tx.on(db.table("surewrite-test-no-other-table")).create(Note(id="b"))
+    with pytest.raises(sw.InvalidRequest, match=r"surewrite-test-no-such-table.*create_table"):
+        await tx.commit()
+
+
+async def test_what_is_no_key_is_refused_and_of_an_entity_its_key_is_spelled_out(shop) -> None:
+    note = await shop.of(Note).create(Note(id="a"))
+    for call in (lambda: shop.of(Note).get(note), lambda: shop.of(Note).modify(note, lambda n: n), lambda: shop.of(Note).get_many([note])):
+        with pytest.raises(sw.InvalidRequest, match=r"not Note: write Note\.key_of\(entity\.id\)"):
+            await call()
+    with pytest.raises(sw.InvalidRequest, match=r"not str: write Note\.key_of\(\.\.\.\)"):
+        await shop.of(Note).get("a")

@@ -48,6 +48,6 @@ async def test_an_item_of_another_type_raises(shop, store) -> None:
 
 
 async def test_a_missing_table_is_told_with_the_code_of_the_service(db) -> None:
-    with pytest.raises(sw.InvalidRequest) as missing:
+    with pytest.raises(sw.InvalidRequest, match=r"no table 'surewrite-test-no-such-table' at .*create_table.*region.*endpoint") as missing:
         await db.table("surewrite-test-no-such-table").transact_get(Note.key_of("a"))
     assert missing.value.code == "ResourceNotFoundException"

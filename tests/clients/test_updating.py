@@ -6,6 +6,7 @@ import pytest
 from tests.clients.entities import Note, Page
 
 import surewrite as sw
+from surewrite import Attribute, Entity
 
 
 async def test_an_update_of_a_loaded_entity_checks_it_and_returns_what_it_left(shop) -> None:
@@ -178,3 +179,34 @@ async def test_the_version_cannot_be_set(shop) -> None:
 async def test_an_update_of_an_entity_that_was_never_stored_is_refused(shop) -> None:
     with pytest.raises(sw.InvalidRequest, match="never stored"):
         await shop.of(Page).update(Page(id="a"), Page.reads.add(1))
+
+
+class Board(Entity, discriminator="BOARD", partition_key="BOARD#{id}", sort_key="BOARD"):
+    id: Attribute[str]
+    score: Attribute[int] = sw.attribute(default=0, stored_as="s")
+    names: Attribute[list[str]] = sw.attribute(default_factory=list)
+    counts: Attribute[dict[str, int]] = sw.attribute(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ((Board.score.set(1), Board.score.add(2)), r"Board\.score is changed twice"),
+        ((Board.names.append("a"), Board.names[0].set("b")), r"Board\.names\[0\]"),
+        ((Board.counts["a"].add(1), Board.counts.set({})), r"Board\.counts is"),
+        ((Board.counts["a"].add(1), Board.counts["b"].add(1), Board.counts["a"].remove()), r"Board\.counts\.a"),
+    ],
+)
+async def test_two_changes_of_one_attribute_are_refused_before_anything_is_sent(db, changes, named) -> None:
+    boards = db.table("surewrite-test-no-such-table").of(Board)
+    for write in (boards.update, boards.upsert):
+        with pytest.raises(sw.InvalidRequest, match=named) as twice:
+            await write(Board.key_of("a"), *changes)
+        assert (twice.value.key, twice.value.code) == (Board.key_of("a"), None)
+
+
+async def test_changes_of_different_parts_of_one_attribute_are_made(make_table) -> None:
+    boards = (await make_table(Board)).of(Board)
+    await boards.put(Board(id="a", names=["x", "y"], counts={"a": 1, "b": 2}))
+    changed = await boards.update(Board.key_of("a"), Board.names[0].set("z"), Board.names[1].remove(), Board.counts["a"].add(1), Board.counts["b"].remove())
+    assert (changed.names, changed.counts) == (["z"], {"a": 2})

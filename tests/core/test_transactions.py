@@ -280,10 +280,12 @@ def test_a_block_commits_at_its_end_and_not_where_it_raises() -> None:
 def test_an_action_that_the_service_finds_malformed_is_named() -> None:
     endpoint = Endpoint()
     endpoint.table.of(Account).create(Account(id="a"))
+    change = {"UpdateExpression": "SET balance = :text", "ExpressionAttributeValues": {":text": {"S": "none"}}}
+    endpoint.db.execute("UpdateItem", {"TableName": endpoint.table.name, "Key": {"pk": {"S": "a"}}, **change})
     tx = endpoint.table.transaction()
     tx.create(Note(id="a"))
-    tx.update(Account.key_of("a").ignore_version(), Account.balance.add(1), Account.balance.set(1))
-    with pytest.raises(sw.InvalidRequest, match="overlap"):
+    tx.update(Account.key_of("a").ignore_version(), Account.balance.add(1))
+    with pytest.raises(sw.InvalidRequest, match=r"update Account \(action 2\): .*incorrect data type"):
         tx.commit()
     assert endpoint.table.of(Note).get_or_none(NOTE) is None
 

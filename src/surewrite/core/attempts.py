@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -231,6 +232,18 @@ def _observe_ending(environment: Environment, plan: Plan, ending: Ending) -> Non
 def _observe(environment: Environment, plan: Plan, kind: ObservationKind, number: int, answer: str, seconds: float) -> None:
     digest = hash(tuple(sorted((name, repr(value)) for name, value in plan.key.items())))
     environment.observe(Observation(kind, plan.verb, plan.table, plan.entity, number, answer, seconds, digest))
+
+
+def explain_rejection(environment: Environment, answer: Rejection, tables: Iterable[str]) -> str:
+    """Why the service refused a request to ``tables``, for an error's text; of a missing table its name, and where to look."""
+    if answer.code != "ResourceNotFoundException":
+        return f"{describe_answer(answer)}: {answer.message}"
+    names = [repr(name) for name in dict.fromkeys(tables)]
+    missing = f"no table {names[0]}" if len(names) == 1 else f"not all of the tables {', '.join(names)}"
+    return (
+        f"there is {missing} at {environment.traits.name}: make it with db.table(name).create_table(Entity), wait until it is active,"
+        " or connect to another region, account or endpoint"
+    )
 
 
 def describe_answer(answer: Answer) -> str:

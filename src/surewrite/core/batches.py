@@ -18,12 +18,11 @@ from surewrite.core.conclusions import conclude, stored_entity
 from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
 from surewrite.core.effects import Moment, Steps, call_user, new_id, now, pause, send
 from surewrite.core.environment import Environment
-from surewrite.core.keys import is_key
 from surewrite.core.outcomes import Applied, Refused
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.planning import plan_put
 from surewrite.core.plans import Plan, expired_before
-from surewrite.core.reads import ask
+from surewrite.core.reads import ask, require_key
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
@@ -43,8 +42,7 @@ def get_many(environment: Environment, scoped: Sequence[tuple[Scope, Any]], *, c
     types has a version. Each hundred keys have the deadline of a call; past it this raises ``Throttled``.
     """
     for scope, key in scoped:
-        if not is_key(key):
-            raise InvalidRequest(f"{scope.entity}: expected a key, such as {scope.entity}.key_of(...), not {type(key).__name__}")
+        require_key(scope, key)
     if not scoped:
         return []
     scope = scoped[0][0]

@@ -63,7 +63,7 @@ def commit_with_claims(draft: TransactionDraft, commit_once: Callable[[Transacti
             break
         yield from pause(seconds)
     raise TransactionConflict(
-        "other writers changed what the write rests on in each round until the deadline; nothing was written, trying again is safe", key=moving[0].key
+        "other writers changed what the write rests on in each round until the deadline; nothing was written, trying again is safe", key=moving[0].named_key
     )
 
 
@@ -76,7 +76,7 @@ def read_states(draft: TransactionDraft, reading: list[Intent], began: Moment) -
     found: dict[Marker[Any], ReadState] = {}
     for intent in reading:
         request = Request("GetItem", {"TableName": intent.scope.table, "Key": intent.key, "ConsistentRead": True})
-        answer = yield from ask(draft.environment, request, f"{intent.scope.entity}: the read before the {intent.verb}", intent.subject, began)
+        answer = yield from ask(draft.environment, request, f"{intent.scope.entity}: the read before the {intent.verb}", intent.named_key, began)
         found[intent.marker] = ReadState(answer.body.get("Item"))
     return found
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from surewrite.core.answers import NotSent, Rejection
-from surewrite.core.attempts import Ending, describe_answer
+from surewrite.core.attempts import Ending, describe_answer, explain_rejection
 from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision
 from surewrite.core.effects import Moment
 from surewrite.core.entities import Stored, stored_state, with_stored
+from surewrite.core.environment import Environment
+from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
 from surewrite.core.plans import Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, stamp_of_write, stored_text
 from surewrite.core.scopes import Scope
@@ -50,7 +53,7 @@ def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Appli
         case Decision.UNKNOWN | Decision.SUPERSEDED:
             raise unknown(scope, plan, ending)
         case _:
-            raise rejection(plan.entity, plan.verb, plan.key, ending)
+            raise rejection(plan.entity, plan.verb, scope.schema.key_from(plan.key), ending, scope.environment, (plan.table,))
 
 
 def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment, *, seen: bool) -> Refusal[Any]:
@@ -63,7 +66,7 @@ def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started:
         reason=explain_refusal(plan, item) if item is not None or seen else explain_unseen_refusal(plan),
         entity=plan.entity,
         item=entity_or_none(scope, plan, item),
-        key=plan.key,
+        key=scope.schema.key_from(plan.key),
         attempts=attempts,
         own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp_of_write(stamp), started.monotonic),
         stored_type=foreign_type(plan, item) if item is not None else None,
@@ -82,11 +85,11 @@ def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
 
 def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
     superseded = ending.decision is Decision.SUPERSEDED
-    seen = " A newer order is stored: whatever became of this write, the newer state stays." if superseded else ""
+    seen = " This order or a newer one is stored: whatever became of this write, that state stays." if superseded else ""
     return OutcomeUnknown(
         f"{plan.entity}: the {plan.verb} may have taken effect, or may within five minutes: {describe_answer(ending.answer)}"
         f" after {ending.attempts} attempt(s), and nothing proves either.{seen} Read the item before deciding again",
-        key=plan.key,
+        key=scope.schema.key_from(plan.key),
         attempts=ending.attempts,
         item=entity_or_none(scope, plan, ending.item),
         plan=plan,
@@ -94,7 +97,7 @@ def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
     )
 
 
-def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteError:
+def rejection(entity: str, verb: str, key: Key[Any] | None, ending: Ending, environment: Environment, tables: Iterable[str]) -> SurewriteError:
     """The error of a write that did not take effect for a cause that is not the item's."""
     answer, attempts = ending.answer, ending.attempts
     if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
@@ -106,7 +109,8 @@ def rejection(entity: str, verb: str, key: Any, ending: Ending) -> SurewriteErro
             f"{entity}: {describe_answer(answer)} until the deadline; the {verb} was not made: slow down, then try again", key=key, attempts=attempts
         )
     if isinstance(answer, Rejection):
-        return InvalidRequest(f"{entity}: the {verb} was not made: {describe_answer(answer)}: {answer.message}", key=key, attempts=attempts, code=answer.code)
+        reason = explain_rejection(environment, answer, tables)
+        return InvalidRequest(f"{entity}: the {verb} was not made: {reason}", key=key, attempts=attempts, code=answer.code)
     detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
     return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
 
@@ -133,7 +137,7 @@ def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
         if ending.in_doubt and not (plan.once and ending.decision is Decision.APPLIED):
             raise OldItemLost(
                 f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came; to be sure of it, get the item and put it if unchanged",
-                key=plan.key,
+                key=scope.schema.key_from(plan.key),
                 attempts=ending.attempts,
             )
         return None if ending.item is None else read_after(scope, plan, ending.item)
@@ -151,7 +155,7 @@ def read_after(scope: Scope, plan: Plan, item: Item) -> Any:
         why = str(error) if isinstance(error, SurewriteError) else type(error).__name__
         raise UndecodableItem(
             f"{plan.entity}: the {plan.verb} was applied, and the item that it answered with cannot be read: {why}",
-            key=plan.key,
+            key=scope.schema.key_from(plan.key),
             entity=scope.schema.entity,
             field=error.field if isinstance(error, UndecodableItem) else None,
             stored_type=error.stored_type if isinstance(error, UndecodableItem) else None,

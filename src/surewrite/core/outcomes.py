@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from dataclasses import field as described
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -20,6 +21,7 @@ from surewrite.errors import (
 
 if TYPE_CHECKING:
     from surewrite.core.answers import Reason
+    from surewrite.core.keys import Key
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -58,7 +60,7 @@ class TakenValue:
     """A value that another item has: the unique field, and the key of that item; ``None`` where no answer showed it."""
 
     field: str
-    owner: Any
+    owner: Key[Any] | None = described(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +92,13 @@ class Refusal(Generic[E]):
     """Why a write, or one action of a transaction, was refused. It is true, so that ``if refusal := result.refusal_of(marker)`` asks whether there is one.
 
     ``item`` is the stored entity that refused it: ``None`` where none is stored, or only an expired one, or one of another type.
-    ``taken`` are the values that other items have, with their owners.
+    ``key`` names that item, also where ``item`` is ``None``. ``taken`` are the values that other items have, with their owners.
     """
 
     reason: RefusalReason
     entity: str
     item: E | None = None
-    key: Any = None
+    key: Key[Any] | None = described(default=None, repr=False)
     attempts: int = 1
     own_earlier_write: bool = False
     stored_type: str | None = None

@@ -28,6 +28,7 @@ from surewrite.core.expressions import (
     holds_on_absent,
     not_exists,
 )
+from surewrite.core.keys import Key
 from surewrite.core.plans import Expected, Names, Plan, Verb
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import AttributeValue, Item, item_size, value_size
@@ -53,6 +54,11 @@ class Draft:
         if self.names.stamp is None:
             return None
         return f"{'-' if version is None else version}:{self.occasion.unique}"
+
+    @property
+    def named_key(self) -> Key[Any] | None:
+        """The key, for errors."""
+        return self.schema.key_from(self.key)
 
     def partition_key(self) -> str:
         return self.schema.key_names[0]
@@ -241,6 +247,26 @@ def change_tree(scope: Scope, change: Change[Any]) -> ChangeTree:
     if scope.schema.version is not None and name == scope.schema.version.stored_name:
         raise InvalidRequest(f"{scope.entity}: the version {name!r} is raised by every write and cannot be set")
     return change.tree
+
+
+def require_one_change_each(draft: Draft, changes: Sequence[ChangeTree]) -> None:
+    """Refuse two changes of one attribute, and of an attribute and a part of it. Source: API Reference, UpdateItem: "Two document paths overlap"."""
+    changed: set[tuple[str | int, ...]] = set()
+    inside: set[tuple[str | int, ...]] = set()
+    for change in changes:
+        parts = change.target.parts
+        outer = {parts[:length] for length in range(1, len(parts))}
+        if parts in changed or parts in inside or outer & changed:
+            field = draft.schema.field_stored_as(str(parts[0]))
+            first = parts[0] if field is None else field.name
+            name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in (first, *parts[1:]))
+            raise InvalidRequest(
+                f"{draft.scope.entity}{name} is changed twice in this call, itself or with a part of it, "
+                "and the service makes one change of each: make one of them, or write them one after another",
+                key=draft.named_key,
+            )
+        changed.add(parts)
+        inside |= outer
 
 
 def require_owner(scope: Scope, owner: type | None, what: str) -> None:

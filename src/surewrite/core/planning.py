@@ -13,7 +13,7 @@ from surewrite.core.fresh import fresh_item
 from surewrite.core.guards import guard_of_put, guard_of_update
 from surewrite.core.index_upkeep import index_changes_of_update, index_changes_of_upsert
 from surewrite.core.keys import Key, Target
-from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, state_changes, write_state
+from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, require_one_change_each, state_changes, write_state
 from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.upserts import adapt_for_upsert, initial_changes
@@ -39,7 +39,7 @@ def plan_put(scope: Scope, entity: Any, occasion: Occasion, options: Options) ->
     draft = Draft(scope, occasion, options, scope.schema.key_of_entity(entity))
     stored = stored_state(entity)
     if stored is not None and stored.partial:
-        raise InvalidRequest(f"{scope.entity}: the entity was read in part, and a put would drop what was not read; get it whole first", key=draft.key)
+        raise InvalidRequest(f"{scope.entity}: the entity was read in part, and a put would drop what was not read; get it whole first", key=draft.named_key)
     if scope.schema.version is not None:
         return _plan_new(draft, entity, "create") if stored is None else _plan_save(draft, entity)
     if options.if_unchanged:
@@ -190,13 +190,13 @@ def _expected_of(draft: Draft, entity: Any) -> Expected | None:
     if stored is None:
         raise InvalidRequest(
             f"{scope.entity}: this entity was never stored, so there is no version to check; create it, or use the entity that create or get returned",
-            key=draft.key,
+            key=draft.named_key,
         )
     if draft.names.version is None:
         _require_loaded_stamp(draft, entity)
     if stored.partial and ((draft.names.stamp is not None and stored.stamp is None) or (draft.names.version is not None and stored.version is None)):
         raise InvalidRequest(
-            f"{scope.entity}: this entity was read in part, without the version or stamp that the write would check; get it whole first", key=draft.key
+            f"{scope.entity}: this entity was read in part, without the version or stamp that the write would check; get it whole first", key=draft.named_key
         )
     return Expected(stored.version, stored.stamp if draft.names.stamp is not None else None, stored.birth if draft.names.birth is not None else None)
 
@@ -204,10 +204,10 @@ def _expected_of(draft: Draft, entity: Any) -> Expected | None:
 def _require_loaded_stamp(draft: Draft, entity: Any) -> None:
     if draft.names.stamp is None:
         raise InvalidRequest(
-            f"{draft.scope.entity}: if_unchanged compares stamps, and this table has them switched off; give the type a version", key=draft.key
+            f"{draft.scope.entity}: if_unchanged compares stamps, and this table has them switched off; give the type a version", key=draft.named_key
         )
     if stored_state(entity) is None:
-        raise InvalidRequest(f"{draft.scope.entity}: if_unchanged needs an entity that was read or written before; get it first", key=draft.key)
+        raise InvalidRequest(f"{draft.scope.entity}: if_unchanged needs an entity that was read or written before; get it first", key=draft.named_key)
 
 
 def _key_of_target(scope: Scope, target: Any) -> Item:
@@ -229,9 +229,10 @@ def _demand_of(target: Target[Any]) -> VersionDemand | None:
 def _draft_of_change(scope: Scope, target: Any, changes: Sequence[Change[Any]], occasion: Occasion, options: Options) -> tuple[Draft, tuple[ChangeTree, ...]]:
     key = _key_of_target(scope, target)
     if not changes:
-        raise InvalidRequest(f"{scope.entity}: no change was given; say for instance {scope.entity}.field.set(value)", key=target)
+        raise InvalidRequest(f"{scope.entity}: no change was given; say for instance {scope.entity}.field.set(value)", key=scope.schema.key_from(key))
     draft = Draft(scope, occasion, options, key)
     trees = tuple(change_tree(scope, change) for change in changes)
+    require_one_change_each(draft, trees)
     return draft, trees
 
 

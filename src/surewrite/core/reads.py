@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from surewrite.core.answers import NotSent, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
+from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
 from surewrite.core.decisions import BUSY_CODES
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
-from surewrite.core.keys import Key
+from surewrite.core.keys import Key, is_key
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Scope
@@ -37,13 +37,21 @@ def get(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps
 
 def get_item(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps[tuple[Item | None, Moment]]:
     """The stored item as it is, expired or not, and when it was asked for."""
-    if not isinstance(key, Key):
-        raise InvalidRequest(f"{scope.entity}: expected a key, such as {scope.entity}.key_of(...), not {type(key).__name__}")
+    require_key(scope, key)
     wanted = scope.schema.version is not None if consistent is None else consistent
     body = {"TableName": scope.table, "Key": scope.schema.key_item(key), "ConsistentRead": wanted}
     moment = yield from now()
     answer = yield from ask(scope.environment, Request("GetItem", body), f"{scope.entity}: the get", key, moment)
     return answer.body.get("Item"), moment
+
+
+def require_key(scope: Scope, given: Any) -> None:
+    """Refuse what is no key; of an entity the text says how its key is written."""
+    if is_key(given):
+        return
+    of_entity = isinstance(given, scope.schema.entity)
+    values = ", ".join(f"entity.{name}" for name in scope.schema.definition.key_fields) if of_entity else "..."
+    raise InvalidRequest(f"{scope.entity}: expected a key, not {type(given).__name__}: write {scope.entity}.key_of({values})")
 
 
 def ask(environment: Environment, request: Request, what: str, key: Any, started: Moment) -> Steps[Success]:
@@ -55,7 +63,8 @@ def ask(environment: Environment, request: Request, what: str, key: Any, started
         if isinstance(answer, Success):
             return answer
         if isinstance(answer, Rejection) and answer.code not in BUSY_CODES and answer.status < 500:
-            raise InvalidRequest(f"{what} failed: {describe_answer(answer)}: {answer.message}", key=key, attempts=number, code=answer.code)
+            reason = explain_rejection(environment, answer, _tables_of(request))
+            raise InvalidRequest(f"{what} failed: {reason}", key=key, attempts=number, code=answer.code)
         moment = yield from now()
         seconds = yield from backoff_seconds(number)
         if moment.monotonic + seconds >= deadline:
@@ -63,6 +72,12 @@ def ask(environment: Environment, request: Request, what: str, key: Any, started
         yield from pause(seconds)
         moment = yield from now()
     raise _failure(answer, what, key, number)
+
+
+def _tables_of(request: Request) -> list[str]:
+    """The names of the tables that a read asks."""
+    body = request.body
+    return list(body["RequestItems"]) if "RequestItems" in body else [body["TableName"]]
 
 
 def _failure(answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:

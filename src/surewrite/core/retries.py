@@ -121,8 +121,10 @@ class Attempt:
         return False
 
 
-def check_runs(runs: Any) -> int:
-    """Refuse a number of runs that makes no sense."""
+def check_runs(runs: Any, body: Any = None) -> int:
+    """Refuse a number of runs that makes no sense, and a body that a decorator without parentheses hands over."""
+    if body is not None:
+        raise InvalidRequest("write the parentheses: @db.retry_on_conflict(), with attempts= inside if need be")
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InvalidRequest(f"attempts is how often the body runs at most, a whole number from 1, not {runs!r}")
     return runs

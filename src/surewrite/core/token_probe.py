@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from surewrite.core.answers import Answer, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
+from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
 from surewrite.core.decisions import AnswerClass, class_of_answer
 from surewrite.core.effects import Steps, new_id, now, pause, send
 from surewrite.core.environment import Environment
@@ -39,7 +39,8 @@ def _probe(environment: Environment, harmless: Request) -> Steps[None]:
         environment.learn(transactions=False, tokens=False)
         return
     if not isinstance(answer, Success):
-        raise InvalidRequest(f"{environment.traits.name} refused a harmless transaction: {describe_answer(answer)}: {answer.message}", code=answer.code)
+        reason = explain_rejection(environment, answer, (item["Delete"]["TableName"] for item in items))
+        raise InvalidRequest(f"{environment.traits.name} refused a harmless transaction: {reason}", code=answer.code)
     other = [
         {
             "Delete": {

@@ -65,6 +65,11 @@ class Intent:
     """The item as it was read, where its write demands exactly it and is to tell what it left; of one that was absent the key alone."""
 
     @property
+    def named_key(self) -> Key[Any] | None:
+        """The key, for errors."""
+        return self.scope.schema.key_from(self.key)
+
+    @property
     def place(self) -> tuple[str, str]:
         """Names the item, so that two actions on one are found."""
         return self.scope.table, json.dumps(self.key, sort_keys=True)
@@ -287,7 +292,7 @@ def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
         if len(writes) > 1:
             raise InvalidRequest(
                 f"{writes[0].marker.description} and {writes[1].marker.description} write one item, and a transaction writes an item once: make one write of them",
-                key=writes[0].subject,
+                key=writes[0].named_key,
             )
         grouped.append((*writes, *(intent for intent in found if intent.verb == "check")))
     return grouped

@@ -7,7 +7,7 @@ from typing import Any
 
 from surewrite.core import limits
 from surewrite.core.answers import Answer, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
+from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
 from surewrite.core.decisions import BUSY_CODES, BUSY_REASONS
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
@@ -53,7 +53,8 @@ def _answered(environment: Environment, request: Request, started: Moment) -> St
         if isinstance(answer, Success):
             return answer
         if isinstance(answer, Rejection) and not _may_pass_later(answer):
-            raise InvalidRequest(f"the transactional get failed: {describe_answer(answer)}: {answer.message}", attempts=number, code=answer.code)
+            reason = explain_rejection(environment, answer, (get["Get"]["TableName"] for get in request.body["TransactItems"]))
+            raise InvalidRequest(f"the transactional get failed: {reason}", attempts=number, code=answer.code)
         seconds = yield from backoff_seconds(number)
         moment = yield from now()
         if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:

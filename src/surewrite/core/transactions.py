@@ -282,11 +282,15 @@ def _tell(environment: Environment, course: _Course, decision: Decision) -> Step
             return (yield from _canceled(environment, course))
         case _:
             if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException":
-                raise _cancelled_for_another_cause(plan, course.attempts, answer)
-            raise rejection("the transaction", "commit", None, Ending(decision, answer, None, course.attempts, course.in_doubt))
+                raise _cancelled_for_another_cause(environment, plan, course.attempts, answer)
+            raise rejection("the transaction", "commit", None, Ending(decision, answer, None, course.attempts, course.in_doubt), environment, _tables(plan))
 
 
-def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: Rejection) -> Exception:
+def _tables(plan: TransactionPlan) -> list[str]:
+    return [action.plan.table for action in plan.actions]
+
+
+def _cancelled_for_another_cause(environment: Environment, plan: TransactionPlan, attempts: int, answer: Rejection) -> Exception:
     """Conflicts until the deadline, throttling, or an action that the service finds malformed."""
     codes = [reason.code for reason in answer.reasons if reason.code != "None"]
     for action, reason in zip(plan.actions, answer.reasons, strict=True):
@@ -295,7 +299,7 @@ def _cancelled_for_another_cause(plan: TransactionPlan, attempts: int, answer: R
                 f"{action.intents[0].marker.description}: the transaction was not made: {reason.code}: {reason.message}", attempts=attempts, code=reason.code
             )
     code = "TransactionConflictException" if "TransactionConflict" in codes else "ThrottlingException"
-    return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False))
+    return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False), environment, _tables(plan))
 
 
 def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
@@ -322,7 +326,7 @@ def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
     for intent in (intent for action in course.plan.actions for intent in action.intents):
         if intent.marker in taken and intent.marker not in refusals:
             values = tuple(taken[intent.marker])
-            refusals[intent.marker] = Refusal(RefusalReason.VALUE_TAKEN, intent.scope.entity, key=intent.key, attempts=course.attempts, taken=values)
+            refusals[intent.marker] = Refusal(RefusalReason.VALUE_TAKEN, intent.scope.entity, key=intent.named_key, attempts=course.attempts, taken=values)
     return Canceled(refusals, reasons, attempts=course.attempts)
 
 
@@ -341,7 +345,7 @@ def _item_of(action: Action, intent: Intent) -> Callable[[], Any]:
         if intent.verb not in ("create", "put"):
             raise InvalidRequest(
                 f"{action.plan.entity}: a transaction returns no item, so what the {intent.verb} left is not known here: get it by its key",
-                key=action.plan.key,
+                key=intent.named_key,
             )
         return stored_entity(intent.scope, action.plan, intent.subject, action.plan.stamp)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from surewrite.core.conditions import Change
 from surewrite.core.effects import Steps
+from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, Committed, Marker, Refusal, RefusalReason, Refused, refused_for
 from surewrite.core.plans import Plan
 from surewrite.core.scopes import Options, Scope
@@ -55,11 +56,11 @@ def delete(scope: Scope, target: Any, options: Options) -> Steps[Outcome]:
 
 def _write(scope: Scope, add: Callable[[TransactionDraft], Marker[Any]]) -> Steps[Outcome]:
     attempts = 0
-    key: Any = None
+    key: Key[Any] | None = None
     for _ in range(EXPLANATIONS_MAX):
         draft = TransactionDraft(scope.environment, tells_items=True)
         marker = add(draft)
-        key = draft.intents[0].key
+        key = draft.intents[0].named_key
         try:
             result = yield from commit(draft)
         except (OutcomeUnknown, WriteRefused) as error:

@@ -178,7 +178,9 @@ class _Call(Generic[TX]):
                     raise
             if done is not None:
                 return done
-        raise TransactionConflict(f"{self._records.operation}: the effect was not done: nothing settled it in {ROUNDS_MAX} rounds", key=self._key)
+        raise TransactionConflict(
+            f"{self._records.operation}: the effect was not done: nothing settled it in {ROUNDS_MAX} rounds", key=self._records.key_of(self._key)
+        )
 
     def _round(self) -> Steps[EffectDone[Any] | EffectRefused | None]:
         """One try; ``None`` where nothing is known of what refused it, so that it is judged again."""
@@ -235,7 +237,9 @@ class _Call(Generic[TX]):
         if isinstance(outcome, Applied):
             return EffectDone(document_of(text), refused=True, kept=record.answer is not None or bool(parts))
         if outcome.item is None:
-            raise TransactionConflict(f"{self._records.operation}: the refusal was not recorded: the record of the key changed in between", key=self._key)
+            raise TransactionConflict(
+                f"{self._records.operation}: the refusal was not recorded: the record of the key changed in between", key=self._records.key_of(self._key)
+            )
         return (yield from self._conclude(outcome.item))
 
     def _look_after(self, error: Exception) -> Steps[EffectDone[Any] | None]:

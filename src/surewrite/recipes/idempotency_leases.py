@@ -265,12 +265,14 @@ class LeasedEffects:
             case EffectDone():
                 return found.answer
             case EffectRunning(seconds_left=seconds):
-                raise EffectStillRunning(f"{self._records.operation}: another call with this key is under way", key=key, seconds_left=seconds)
+                raise EffectStillRunning(
+                    f"{self._records.operation}: another call with this key is under way", key=self._records.key_of(key), seconds_left=seconds
+                )
             case EffectNotKnown():
                 raise EffectUnknown(
                     f"{self._records.operation}: an earlier call with this key began, and whether its effect took place is not known; nothing was run now:"
                     " look, then say record_done(key, answer) or allow_again(key)",
-                    key=key,
+                    key=self._records.key_of(key),
                 )
             case _:
                 assert_never(found)
@@ -307,7 +309,7 @@ class LeasedEffects:
                     record = yield from self._records.read(key)
                     continue
             record = yield from self._take(key, record, owner, wanted, lease_seconds, moment)
-        raise Throttled(f"{self._records.operation}: the claim was not taken: its record changed in each of {TURNS_MAX} tries", key=key)
+        raise Throttled(f"{self._records.operation}: the claim was not taken: its record changed in each of {TURNS_MAX} tries", key=self._records.key_of(key))
 
     def _take(
         self, key: str, record: IdempotencyRecord | None, owner: str, wanted: str | None, lease_seconds: float, moment: Moment
@@ -438,7 +440,8 @@ class LeasedEffects:
 
     def _unsettled(self, what: str, claim: EffectClaim) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"{self._records.operation}: the {what} of the claim may have been recorded: the service did not answer in {ROUNDS_MAX} rounds", key=claim.key
+            f"{self._records.operation}: the {what} of the claim may have been recorded: the service did not answer in {ROUNDS_MAX} rounds",
+            key=self._records.key_of(claim.key),
         )
 
 

@@ -188,5 +188,5 @@ def require_same_payload(record: IdempotencyRecord, wanted: str | None) -> None:
     if record.fingerprint != wanted:
         raise IdempotencyKeyReused(
             f"{record.operation}: this key was used with another payload within its horizon; nothing was written: choose a new key for a new request",
-            key=record.key,
+            key=IdempotencyRecord.key_of(record.operation, record.key),
         )

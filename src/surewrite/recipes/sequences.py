@@ -261,7 +261,9 @@ class Gapless(Generic[E]):
             if found is not None:
                 return found
             yield from pause_before_run(number)
-        raise TransactionConflict(f"the sequence {self._name!r}: others were faster in each of {self._tries} tries; no number was issued", key=business_id)
+        raise TransactionConflict(
+            f"the sequence {self._name!r}: others were faster in each of {self._tries} tries; no number was issued", key=GaplessCounter.key_of(self._name)
+        )
 
     def _try_number(self, business_id: str, last: int, make_row: Callable[[int], E]) -> Steps[Issued[E] | RowRefused[E] | None]:
         """Commit number and row, provided that the counter stands where it was read. ``None`` if that is to be tried again."""

@@ -146,7 +146,7 @@ class SmallList(Generic[P, T]):
             if isinstance(found, ListOutcome):
                 return found
             last = found
-        raise Throttled(f"{self._scope.entity}: the list was sealed under each of {PARTS_MAX} tries to append; nothing was appended", key=partition)
+        raise Throttled(f"{self._scope.entity}: the list was sealed under each of {PARTS_MAX} tries to append; nothing was appended")
 
     def _is_full(self, part: P, entry: T) -> bool:
         element = self._entries.codec.element

@@ -15,6 +15,7 @@ from surewrite.core.fence import FenceWord
 from surewrite.core.plans import Expected, Plan, stored_text, stored_version
 from surewrite.core.registry import DoubtRegistry
 from surewrite.core.requests import Request
+from surewrite.core.scopes import Scope
 from surewrite.core.token_life import TokenLife
 from surewrite.core.transaction_drafts import TransactionPlan
 from surewrite.core.values import Item
@@ -94,8 +95,8 @@ def once_is_always_said() -> Plant:
 def unknown_is_told_as_a_conflict() -> Plant:
     """What nobody knows is told as a conflict, as most clients do."""
 
-    def conflict(scope: Any, plan: Plan, ending: Any) -> VersionConflict:  # noqa: ARG001
-        return VersionConflict(f"{plan.entity}: another writer changed the item", key=plan.key)
+    def conflict(scope: Scope, plan: Plan, ending: Any) -> VersionConflict:  # noqa: ARG001
+        return VersionConflict(f"{plan.entity}: another writer changed the item", key=scope.schema.key_from(plan.key))
 
     return together(replaced(conclusions, unknown=conflict), replaced(writes, unknown=conflict))
 
