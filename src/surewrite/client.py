@@ -1,4 +1,4 @@
-"""Belongs here: the blocking client, one method per operation, each handing a generator to its driver. Must not be here: decisions, request building, any branch worth testing."""
+"""Belongs here: the blocking client, one method per operation, each handing a generator to its driver. Must not be here: decisions, requests."""
 
 from __future__ import annotations
 
@@ -374,8 +374,12 @@ class Database:
         """
         return Table(self._driver, self._environment, name, TableLayout(key, discriminator, stamp, birth))
 
-    def retry_on_conflict(self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> Retry:
-        """Run a body again when a write in it was refused by another writer: ``@db.retry_on_conflict()``, or ``for attempt in db.retry_on_conflict(): with attempt: ...``.
+    def retry_on_conflict(
+        self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS
+    ) -> Retry:
+        """Run a body again when a write in it was refused by another writer.
+
+        ``@db.retry_on_conflict()``, or ``for attempt in db.retry_on_conflict(): with attempt: ...``.
 
         The body reads again in each run. It is not run again for ``OutcomeUnknown``, for throttling, or after a write inside it was applied.
         """

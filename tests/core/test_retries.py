@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -144,10 +145,8 @@ def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_may_have_been_appl
     @bench.db.retry_on_conflict()
     def transfer() -> None:
         account = bench.accounts.get(KEY)
-        try:
+        with contextlib.suppress(sw.OutcomeUnknown):
             bench.notes.update(Note.key_of("n"), Note.count.add(1))
-        except sw.OutcomeUnknown:
-            pass
         bench.accounts.put(account.replace(balance=account.balance + 5))
 
     with pytest.raises(sw.VersionConflict):

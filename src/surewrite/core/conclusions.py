@@ -84,6 +84,7 @@ def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
 
 
 def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
+    """The error of a plan whose outcome nothing shows."""
     superseded = ending.decision is Decision.SUPERSEDED
     seen = " This order or a newer one is stored: whatever became of this write, that state stays." if superseded else ""
     return OutcomeUnknown(
@@ -136,7 +137,8 @@ def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
     if plan.returning == "old" and plan.verb != "delete":
         if ending.in_doubt and not (plan.once and ending.decision is Decision.APPLIED):
             raise OldItemLost(
-                f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came; to be sure of it, get the item and put it if unchanged",
+                f"{plan.entity}: the {plan.verb} was applied, but the old item was in an answer that never came;"
+                " to be sure of it, get the item and put it if unchanged",
                 key=scope.schema.key_from(plan.key),
                 attempts=ending.attempts,
             )

@@ -156,7 +156,7 @@ AT_THE_DEADLINE: dict[Decision, Row] = {
 }
 
 
-def decide(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:
+def decide(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt: bool = False) -> Decision:  # noqa: FBT001 - the key of the table
     """The table, looked up. ``raise_in_doubt`` never sends again in doubt: the caller prefers unknown to "maybe twice"."""
     decision = TABLES[guard][answer][in_doubt]
     if raise_in_doubt and decision is Decision.RESEND and (in_doubt or brings_doubt(answer)):
@@ -164,7 +164,7 @@ def decide(guard: Guard, in_doubt: bool, answer: AnswerClass, *, raise_in_doubt:
     return decision
 
 
-def decide_at_deadline(pending: Decision, in_doubt: bool) -> Decision:
+def decide_at_deadline(pending: Decision, in_doubt: bool) -> Decision:  # noqa: FBT001 - as above
     """The word where no time is left for what the table says to do."""
     return AT_THE_DEADLINE[pending][in_doubt]
 

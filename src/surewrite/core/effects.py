@@ -98,7 +98,7 @@ class StartSide:
 
 @dataclass(frozen=True, slots=True)
 class StopSide:
-    """Wait until a side operation has ended, with ``interrupt`` after asking it to. Answered with its result, or ``None`` if it was stopped before it had one."""
+    """Wait until a side operation has ended, with ``interrupt`` after asking it to. Answered with its result; ``None`` if it was stopped before."""
 
     handle: object
     interrupt: bool = True
@@ -124,11 +124,13 @@ class Operation(Generic[R]):
 
 
 def send(request: Request, timeout_seconds: float) -> Steps[Answer]:
+    """Make one attempt and give its answer."""
     answer: Answer = yield Send(request, timeout_seconds)
     return answer
 
 
 def pause(seconds: float) -> Steps[None]:
+    """Let seconds pass."""
     yield Pause(seconds)
 
 
@@ -138,39 +140,47 @@ _NEW_ID = NewId()
 
 
 def now() -> Steps[Moment]:
+    """Read the clocks."""
     moment: Moment = yield _READ_CLOCK
     return moment
 
 
 def random_number() -> Steps[float]:
+    """Draw a number from [0, 1)."""
     number: float = yield _DRAW_RANDOM
     return number
 
 
 def new_id() -> Steps[str]:
+    """Twelve characters that nobody else has."""
     text: str = yield _NEW_ID
     return text
 
 
 def call_user(function: Callable[..., Any], *arguments: Any) -> Steps[Any]:
+    """Call code of the user and give its result."""
     result: Any = yield CallUser(function, arguments)
     return result
 
 
 def acquire(lock: Lock) -> Steps[None]:
+    """Wait for the lock."""
     yield Acquire(lock)
 
 
 def release(lock: Lock) -> Steps[None]:
+    """Let the lock go."""
     yield Release(lock)
 
 
 def start_side(operation: Operation[Any]) -> Steps[object]:
+    """Run another operation beside this one; gives its handle."""
     handle: object = yield StartSide(operation)
     return handle
 
 
 def stop_side(handle: object) -> Steps[Any]:
+    """End a side operation; gives its result, or nothing if it had none."""
     result: Any = yield StopSide(handle)
     return result
 

@@ -167,18 +167,22 @@ def conjuncts(tree: ConditionTree | None) -> tuple[ConditionTree, ...]:
 
 
 def attribute(name: str) -> Name:
+    """The path of a top-level attribute."""
     return Name((name,))
 
 
 def exists(name: Name) -> ConditionTree:
+    """Something is stored under the path."""
     return Function("attribute_exists", (name,))
 
 
 def not_exists(name: Name) -> ConditionTree:
+    """Nothing is stored under the path."""
     return Function("attribute_not_exists", (name,))
 
 
 def equals(name: Name, value: AttributeValue) -> ConditionTree:
+    """The path holds exactly this value."""
     return Compare("=", name, Value(value))
 
 

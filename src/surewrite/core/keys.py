@@ -97,6 +97,11 @@ def is_key(value: object) -> TypeGuard[Key[Any]]:
     return isinstance(value, Key)
 
 
+def is_target(value: object) -> TypeGuard[Target[Any]]:
+    """Whether something that a caller gave is a key that says all that a write needs to know."""
+    return isinstance(value, Target)
+
+
 def is_partition(value: object) -> TypeGuard[Partition[Any]]:
     """Whether something that a caller gave is a partition, of whatever type."""
     return isinstance(value, Partition)

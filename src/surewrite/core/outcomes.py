@@ -186,7 +186,6 @@ class Committed:
 
     def refusal_of(self, marker: Marker[Any]) -> None:
         """Nothing was refused."""
-        return None
 
 
 class Canceled:

@@ -173,7 +173,7 @@ def _rendered(rendering: Rendering, condition: ConditionTree | None) -> _Demand:
 
 @lru_cache(maxsize=1024)
 def _demand_unchanged(partition_key: str, names: Names, no_version: bool, no_stamp: bool) -> _Demand:  # noqa: FBT001 - a key of the cache
-    """What a write of a loaded entity demands, compiled once for an entity type in a table. The values that it is compiled with stand for those of each call."""
+    """What a write of a loaded entity demands, compiled once for an entity type in a table. Its values stand for those of each call."""
     state = Expected(None if no_version else 0, None if no_stamp else "", None)
     return _rendered(Rendering(), all_of(exists(attribute(partition_key)), _unchanged(names, state)))
 
@@ -206,6 +206,7 @@ def _has_stamp(attribute_name: str, stamp: str | None) -> ConditionTree:
 
 
 def write_state(draft: Draft, item: Item, version: int | None, stamp: str | None, birth: str | None) -> None:
+    """Put version, stamp and birth into an item, as far as the table stores them."""
     names = draft.names
     if names.version is not None and version is not None:
         item[names.version] = {"N": str(version)}
@@ -237,7 +238,8 @@ def raised_version(draft: Draft) -> ChangeTree:
 
 
 def change_tree(scope: Scope, change: Change[Any]) -> ChangeTree:
-    if not isinstance(change, Change):
+    """The change of a caller, checked: of this entity, and of nothing that never changes."""
+    if not isinstance(change, Change):  # pyright: ignore[reportUnnecessaryIsInstance] - what the checker knows is not what every caller has checked
         raise InvalidRequest(f"{scope.entity}: a change is made by a field, such as {scope.entity}.field.set(value), not {type(change).__name__}")
     require_owner(scope, change.owner, "change")
     name = change.tree.target.parts[0]
@@ -270,14 +272,16 @@ def require_one_change_each(draft: Draft, changes: Sequence[ChangeTree]) -> None
 
 
 def require_owner(scope: Scope, owner: type | None, what: str) -> None:
+    """Refuse an expression about another entity."""
     if owner is not None and not issubclass(scope.schema.entity, owner):
         raise InvalidRequest(f"{scope.entity}: the {what} speaks of a field of {owner.__name__}")
 
 
 def tree_of(scope: Scope, condition: Condition[Any] | None) -> ConditionTree | None:
+    """The condition of a caller, checked; ``None`` where none was given."""
     if condition is None:
         return None
-    if not isinstance(condition, Condition):
+    if not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance] - as above
         raise InvalidRequest(
             f"{scope.entity}: a condition is made by a field, such as {scope.entity}.field == value or {scope.entity}.field.exists(),"
             f" not {type(condition).__name__}; join conditions by &, | and ~"
@@ -303,6 +307,7 @@ def judged_with_expiry(draft: Draft, condition: ConditionTree | None, guard: Gua
 
 
 def checked_size(scope: Scope, item: Item) -> Item:
+    """The item, if the service can store it; else ``InvalidRequest`` that names the largest attributes."""
     # What Python writes of an item has a letter for each one of the item's own, and a letter has four bytes at most.
     if 4 * len(repr(item)) <= limits.ITEM_BYTES:
         return item

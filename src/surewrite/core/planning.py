@@ -8,12 +8,21 @@ from typing import Any
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.decisions import Guard
 from surewrite.core.entities import stored_state
-from surewrite.core.expressions import ChangeTree, ConditionTree, all_of, attribute, exists
+from surewrite.core.expressions import ChangeTree, all_of, attribute, exists
 from surewrite.core.fresh import fresh_item
 from surewrite.core.guards import guard_of_put, guard_of_update
 from surewrite.core.index_upkeep import index_changes_of_update, index_changes_of_upsert
-from surewrite.core.keys import Key, Target
-from surewrite.core.plan_drafts import Draft, change_tree, checked_size, judged_with_expiry, raised_version, require_one_change_each, state_changes, write_state
+from surewrite.core.keys import Key, Target, is_key, is_target
+from surewrite.core.plan_drafts import (
+    Draft,
+    change_tree,
+    checked_size,
+    judged_with_expiry,
+    raised_version,
+    require_one_change_each,
+    state_changes,
+    write_state,
+)
 from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.upserts import adapt_for_upsert, initial_changes
@@ -57,8 +66,8 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     """Change an item that is stored. Never makes one."""
     draft, trees = _draft_of_change(scope, target, changes, occasion, options)
     names = draft.names
-    common = all_of(draft.present(), draft.of_this_type() if isinstance(target, Target) else None)
-    expected = None if isinstance(target, Target) else _expected_of(draft, target)
+    common = all_of(draft.present(), draft.of_this_type() if is_target(target) else None)
+    expected = None if is_target(target) else _expected_of(draft, target)
     trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
     if expected is not None:
         condition = all_of(draft.present(), draft.unchanged(expected), draft.condition)
@@ -87,7 +96,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
 
 def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], occasion: Occasion, options: Options) -> Plan:
     """Change an item, or make a whole one. An expired item refuses it: then ``plan_upsert_over_expired`` replaces that one."""
-    if not isinstance(target, Key):
+    if not isinstance(target, Key):  # pyright: ignore[reportUnnecessaryIsInstance] - what the checker knows is not what every caller has checked
         raise InvalidRequest(f"{scope.entity}: upsert takes a key, not {type(target).__name__}; what is stored already can be updated or put")
     draft, own = _draft_of_change(scope, target, changes, occasion, options)
     trees = _upsert_changes(draft, target, changes, own)
@@ -114,7 +123,7 @@ def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]
 def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options) -> Plan:
     """Remove an item that is stored."""
     draft = Draft(scope, occasion, options, _key_of_target(scope, target))
-    if not isinstance(target, Target):
+    if not is_target(target):
         expected = _expected_of(draft, target)
         if expected is not None:
             guard = Guard.STAMPED_DELETE if _stamped(expected) is Guard.STAMPED else Guard.VERSION_DELETE
@@ -212,9 +221,9 @@ def _require_loaded_stamp(draft: Draft, entity: Any) -> None:
 
 def _key_of_target(scope: Scope, target: Any) -> Item:
     """The key attributes of an entity, or of a key that says all that a write needs to know of the version."""
-    if not isinstance(target, Key):
+    if not is_key(target):
         return scope.schema.key_of_entity(target)
-    if not isinstance(target, Target):
+    if not is_target(target):
         raise InvalidRequest(f"{scope.entity} has a version: say key.if_version(n) to check it, or key.ignore_version() to write whatever it is", key=target)
     return scope.schema.key_item(target)
 

@@ -1,4 +1,4 @@
-"""Belongs here: a planned write as a frozen value: what is sent, what guards it, what each part of its condition means. Must not be here: looking at outcomes, the current time.
+"""Belongs here: a planned write as a frozen value: what is sent, what guards it, what it demands. Must not be here: making one, the current time.
 
 The same plan is sent alone, as one action of a transaction, or in bulk. ``planning`` makes plans from intents.
 """
@@ -260,6 +260,7 @@ def foreign_type(plan: Plan, item: Item) -> str | None:
 
 
 def stored_text(item: Item, attribute: str | None) -> str | None:
+    """The text stored in an attribute; ``None`` if there is none, or no text."""
     value: AttributeValue | None = item.get(attribute) if attribute is not None else None
     return value.get("S") if value is not None else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from surewrite.core.answers import NotSent, Rejection, Success
+from surewrite.core.answers import Answer, NotSent, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
 from surewrite.core.decisions import BUSY_CODES
 from surewrite.core.effects import Moment, Steps, now, pause, send
@@ -57,7 +57,8 @@ def require_key(scope: Scope, given: Any) -> None:
 def ask(environment: Environment, request: Request, what: str, key: Any, started: Moment) -> Steps[Success]:
     """Send a request that changes nothing, or that may be made any number of times, until it is answered or the deadline comes."""
     deadline = started.monotonic + environment.deadline_seconds
-    moment = started
+    moment, number = started, 0
+    answer: Answer = NotSent("nothing was sent yet")
     for number in range(1, ATTEMPTS_MAX + 1):
         answer = yield from send(request, max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic)))
         if isinstance(answer, Success):

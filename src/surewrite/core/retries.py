@@ -70,7 +70,8 @@ def may_run_again(error: BaseException, number: int, runs: int, on: ConflictKind
         return False
     if applied.count:
         error.add_note(
-            f"surewrite: not run again, because {applied.count} write(s) of the body had been applied, or may have been, and would be made twice; put them into one transaction"
+            f"surewrite: not run again, because {applied.count} write(s) of the body had been applied, or may have been,"
+            " and would be made twice; put them into one transaction"
         )
         return False
     return number < runs

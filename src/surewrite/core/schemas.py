@@ -294,7 +294,8 @@ class BoundSchema(Generic[E]):
     def to_item(self, entity: E, key_attributes: Item | None = None) -> Item:
         """The whole item but version, stamp and birth: fields that have a value, key, discriminator, undeclared attributes that were read.
 
-        ``key_attributes`` is what ``key_of_entity`` gave, where it was asked. Raises ``InvalidRequest`` where a list or dict was changed since and now holds what cannot be stored.
+        ``key_attributes`` is what ``key_of_entity`` gave, where it was asked. Raises ``InvalidRequest`` where a list or dict
+        was changed since and now holds what cannot be stored.
         """
         item = self.key_of_entity(entity) if key_attributes is None else key_attributes.copy()
         values = entity.__dict__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surewrite.core.answers import Rejection, Success
+from surewrite.core.answers import Answer, NotSent, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
 from surewrite.core.decisions import AnswerClass, class_of_answer
 from surewrite.core.effects import Steps, now, pause, send
@@ -89,6 +89,7 @@ def _wait_until_active(environment: Environment, table: str) -> Steps[Mapping[st
 def _create(environment: Environment, table: str, request: Request) -> Steps[bool]:
     """Send the creation until it is answered. True if the table was there before: after a lost answer that may be our own doing, and is not told."""
     in_doubt = False
+    answer: Answer = NotSent("nothing was sent yet")
     started = moment = yield from now()
     for number in range(1, ATTEMPTS_MAX + 1):
         answer = yield from send(request, environment.timeout_seconds)

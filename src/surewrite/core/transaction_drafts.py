@@ -12,7 +12,7 @@ from surewrite.core.answers import Reason
 from surewrite.core.codecs import STR, Unstorable
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
-from surewrite.core.keys import Key
+from surewrite.core.keys import Key, is_key
 from surewrite.core.outcomes import Marker
 from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
@@ -110,7 +110,7 @@ class TransactionDraft:
 
     environment: Environment
     name: str | None = None
-    intents: list[Intent] = field(default_factory=list)
+    intents: list[Intent] = field(default_factory=list[Intent])
     committed: bool = False
     tells_items: bool = False
     """Writes that move claims tell what they left, which takes a read where it is not known."""
@@ -130,7 +130,7 @@ class TransactionDraft:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
 
     def create_completed(self, scope: Scope, entity: Any, complete: Callable[[Any, Occasion], Any]) -> Marker[Any]:
-        """A create of what ``complete`` makes of the entity and the time of the commit. For a named transaction, whose bytes hold no time, of the entity itself."""
+        """A create of what ``complete`` makes of the entity and the time of the commit; under a name, whose bytes hold no time, of the entity itself."""
 
         def plan(occasion: Occasion, options: Options) -> Plan:
             return plan_create(scope, entity if self.name is not None else complete(entity, occasion), occasion, options)
@@ -211,7 +211,7 @@ class TransactingTable(ScopedTable, Protocol[TX_co]):
 
 
 def _key(scope: Scope, target: Any) -> Item:
-    return scope.schema.key_item(target) if isinstance(target, Key) else scope.schema.key_of_entity(target)
+    return scope.schema.key_item(target) if is_key(target) else scope.schema.key_of_entity(target)
 
 
 def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str) -> TransactionPlan:
@@ -291,7 +291,8 @@ def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
         writes = [intent for intent in found if intent.verb != "check"]
         if len(writes) > 1:
             raise InvalidRequest(
-                f"{writes[0].marker.description} and {writes[1].marker.description} write one item, and a transaction writes an item once: make one write of them",
+                f"{writes[0].marker.description} and {writes[1].marker.description} write one item, and a transaction writes an item once:"
+                " make one write of them",
                 key=writes[0].named_key,
             )
         grouped.append((*writes, *(intent for intent in found if intent.verb == "check")))

@@ -15,6 +15,7 @@ from surewrite.core.keys import Key
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Scope
+from surewrite.core.values import Item
 from surewrite.errors import ConnectionFailed, InvalidRequest, SurewriteError, Throttled, TransactionConflict
 
 
@@ -37,10 +38,12 @@ def transact_get(environment: Environment, scoped: Sequence[tuple[Scope, Key[Any
     seconds = Occasion(started, "").seconds
     found: list[Any] = []
     for (scope, _), response in zip(scoped, answer.body["Responses"], strict=True):
-        item = response.get("Item")
+        item: Item | None = response.get("Item")
         ttl = scope.schema.time_to_live
-        absent = item is None or (ttl is not None and expired_before(item, ttl.stored_name, seconds))
-        found.append(None if absent else scope.schema.from_item(item))
+        if item is None or (ttl is not None and expired_before(item, ttl.stored_name, seconds)):
+            found.append(None)
+        else:
+            found.append(scope.schema.from_item(item))
     return tuple(found)
 
 

@@ -97,6 +97,9 @@ def _new_token() -> Steps[str]:
     return first + second
 
 
+_NOTHING_SENT = NotSent("nothing was sent yet")
+
+
 @dataclass(slots=True)
 class _Course:
     """Where the sending of one transaction stands. ``sent`` is when its latest attempt began, ``answer`` what that was answered."""
@@ -105,7 +108,7 @@ class _Course:
     life: TokenLife | None = None
     deadline: float = 0.0
     sent: Moment | None = None
-    answer: Answer = NotSent("nothing was sent yet")
+    answer: Answer = _NOTHING_SENT
     in_doubt: bool = False
     under_way: bool = False
     attempts: int = 0
@@ -241,7 +244,8 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord)
             return (yield from _tell(environment, course, Decision.REFUSED))
         case FenceWord.OTHER_CONTENT:
             raise InvalidRequest(
-                "this name was used with other content: a transaction of the same name and another body was sent within ten minutes; nothing of this one was written",
+                "this name was used with other content: a transaction of the same name and another body was sent within ten minutes;"
+                " nothing of this one was written",
                 attempts=course.attempts,
             )
         case FenceWord.UNKNOWN:

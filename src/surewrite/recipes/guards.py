@@ -219,7 +219,7 @@ class Guards(Generic[E]):
                 failed = FailedGuard.ITEM
             case RefusalReason.VERSION_CONFLICT:
                 failed = FailedGuard.VERSION
-            case RefusalReason.WRONG_ENTITY_TYPE:
+            case RefusalReason.WRONG_ENTITY_TYPE | RefusalReason.VALUE_TAKEN:
                 raise refusal.error()
             case RefusalReason.CONDITION_FAILED | RefusalReason.ALREADY_EXISTS:
                 failed = guard.name

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.attempts import attempt_until_decided
+from surewrite.core.conclusions import conclude
 from surewrite.core.effects import DrawRandom, Moment, NewId, Pause, ReadClock, Send, Steps
 from surewrite.core.environment import Environment
 from surewrite.core.outcomes import Applied, Canceled, Committed, Refused
@@ -20,7 +21,6 @@ from surewrite.core.requests import Request
 from surewrite.core.scopes import Scope
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
-from surewrite.core.conclusions import conclude
 from surewrite.errors import OutcomeUnknown, SurewriteError
 from surewrite.testing.explorer.stage import KEY, NOW_SECONDS, Stage, environment
 
