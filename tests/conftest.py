@@ -23,6 +23,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from tests.services import Service
 
+# By its name and after the guard below is in place, not by the entry point, which would load the package first.
+pytest_plugins = ("surewrite.testing.pytest_plugin",)
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A thread that was told to stop may need a moment to end; one that was not is found after this time.
 THREAD_END_SECONDS = 2.0
