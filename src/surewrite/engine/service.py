@@ -73,7 +73,13 @@ class Service:
         perform = OPERATIONS.get(operation)
         if perform is None:
             raise ServiceError("UnknownOperationException", f"The operation {operation} is not supported by this engine")
-        return perform(self._context, require_map(body, "the request"))
+        try:
+            return perform(self._context, require_map(body, "the request"))
+        except ServiceError:
+            raise
+        except BaseException:
+            self._context.store.abandon()
+            raise
 
     def hold_transaction(self, body: Mapping[str, Any]) -> HeldTransaction:
         """Begin a TransactWriteItems and leave its commit to the caller.

@@ -32,6 +32,9 @@ class WatchedStore:
         inner = self._store.session(write=write)
         return WatchedSession(inner, self.changes) if write else inner
 
+    def abandon(self) -> None:
+        self._store.abandon()
+
     def take(self) -> list[Stored]:
         """The changes since the last call, in commit order."""
         found = self.changes.copy()

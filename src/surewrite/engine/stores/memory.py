@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -18,6 +19,8 @@ from surewrite.engine.stores.store import Position, TokenRecord, slot_of
 
 _SCAN_ORDER: Final = attrgetter("slot", "key")
 _SLOT: Final = attrgetter("slot")
+_DEPTH_MAX: Final = 64
+"""More than the sessions that one thread ever has open within one another."""
 
 
 class _Partition:
@@ -42,7 +45,13 @@ class _Space:
         self.size = 0
         self._sorted: list[_Partition] | None = None
 
-    def put(self, partition: bytes, sort: bytes, item: Item) -> Item | None:
+    def get(self, partition: bytes, sort: bytes) -> Item | None:
+        found = self.partitions.get(partition)
+        return found.items.get(sort) if found is not None else None
+
+    # An interrupt comes when a call returns: in the next two methods what belongs together is changed without a call in between.
+
+    def put(self, partition: bytes, sort: bytes, item: Item) -> None:
         found = self.partitions.get(partition)
         if found is None:
             found = self.partitions[partition] = _Partition(partition)
@@ -55,19 +64,17 @@ class _Space:
                 insort(found.order, sort)
             else:
                 found.order.append(sort)
-        return old
 
-    def delete(self, partition: bytes, sort: bytes) -> Item | None:
+    def delete(self, partition: bytes, sort: bytes) -> None:
         found = self.partitions.get(partition)
-        old = found.items.pop(sort, None) if found is not None else None
-        if found is None or old is None:
-            return None
+        if found is None or sort not in found.items:
+            return
+        at = bisect_left(found.order, sort)
+        del found.items[sort], found.order[at]
         self.size -= 1
-        del found.order[bisect_left(found.order, sort)]
         if not found.order:
             del self.partitions[partition]
             self._sorted = None
-        return old
 
     def in_scan_order(self) -> list[_Partition]:
         if self._sorted is None:
@@ -82,6 +89,8 @@ class _Contents:
     spaces: dict[str, _Space] = field(default_factory=dict[str, _Space])
     definitions: dict[str, str] = field(default_factory=dict[str, str])
     tokens: dict[str, TokenRecord] = field(default_factory=dict[str, TokenRecord])
+    writing: list[_MemorySession] = field(default_factory=list["_MemorySession"])
+    """The writing session that is open, which holds the lock."""
 
 
 class MemoryStore:
@@ -104,6 +113,18 @@ class MemoryStore:
     def session(self, *, write: bool) -> _MemorySession:
         """One session under the store's lock; the changes of a block that raises are taken back."""
         return _MemorySession(self._contents, self._lock, journal=[]) if write else self._reading
+
+    def abandon(self) -> None:
+        """Take back what an interrupt left open in this thread, and let go of the lock."""
+        # Another thread's session keeps its lock, so with the lock at hand an open session is this thread's.
+        if not self._lock.acquire(blocking=False):
+            return
+        for session in self._contents.writing:
+            session.take_back()
+        self._contents.writing.clear()
+        with suppress(RuntimeError):
+            for _ in range(_DEPTH_MAX):
+                self._lock.release()
 
     def close(self) -> None:
         """Nothing to do: the rows live as long as the object."""
@@ -130,20 +151,29 @@ class _MemorySession:
 
     def __enter__(self) -> Self:
         self._lock.acquire()
+        if self._journal is not None:
+            self._contents.writing.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
+            if kind is not None:
+                self.take_back()
+            if self._journal is not None:
+                self._contents.writing.clear()
             if kind is None:
                 for act in self._acts:
                     act()
-            else:
-                for undo in reversed(self._journal or ()):
-                    undo()
         finally:
             self._lock.release()
 
+    def take_back(self) -> None:
+        """Undo the changes, the last one first."""
+        while self._journal:
+            self._journal.pop()()
+
     def _undo_with(self, undo: Callable[[], object]) -> None:
+        """Keep how to take a change back. Called before the change, so that an interrupt in between finds it; undoing what was not done does nothing."""
         if self._journal is None:
             raise AssertionError("a reading session was asked to write")
         self._journal.append(undo)
@@ -155,21 +185,22 @@ class _MemorySession:
 
     def get(self, space: str, partition: bytes, sort: bytes) -> Item | None:
         found = self._contents.spaces.get(space)
-        rows = found.partitions.get(partition) if found is not None else None
-        return rows.items.get(sort) if rows is not None else None
+        return found.get(partition, sort) if found is not None else None
 
     def put(self, space: str, partition: bytes, sort: bytes, item: Item) -> None:
         target = self._contents.spaces.get(space)
         if target is None:
             target = self._contents.spaces[space] = _Space()
-        old = target.put(partition, sort, item)
+        old = target.get(partition, sort)
         self._undo_with(partial(target.delete, partition, sort) if old is None else partial(target.put, partition, sort, old))
+        target.put(partition, sort, item)
 
     def delete(self, space: str, partition: bytes, sort: bytes) -> None:
         target = self._contents.spaces.get(space)
-        old = target.delete(partition, sort) if target is not None else None
+        old = target.get(partition, sort) if target is not None else None
         if target is not None and old is not None:
             self._undo_with(partial(target.put, partition, sort, old))
+            target.delete(partition, sort)
 
     def rows(self, space: str, partition: bytes, low: bytes, high: bytes | None, *, descending: bool) -> Iterator[Item]:
         target = self._contents.spaces.get(space)
@@ -195,9 +226,10 @@ class _MemorySession:
                 yield found.items[found.order[index]]
 
     def drop_space(self, space: str) -> None:
-        dropped = self._contents.spaces.pop(space, None)
+        dropped = self._contents.spaces.get(space)
         if dropped is not None:
             self._undo_with(partial(self._contents.spaces.__setitem__, space, dropped))
+            del self._contents.spaces[space]
 
     def size(self, space: str) -> int:
         found = self._contents.spaces.get(space)
@@ -209,13 +241,15 @@ class _MemorySession:
     def put_definition(self, table: str, text: str) -> None:
         definitions = self._contents.definitions
         old = definitions.get(table)
+        self._undo_with(partial(definitions.pop, table, None) if old is None else partial(definitions.__setitem__, table, old))
         definitions[table] = text
-        self._undo_with(partial(definitions.pop, table) if old is None else partial(definitions.__setitem__, table, old))
 
     def delete_definition(self, table: str) -> None:
-        old = self._contents.definitions.pop(table, None)
+        definitions = self._contents.definitions
+        old = definitions.get(table)
         if old is not None:
-            self._undo_with(partial(self._contents.definitions.__setitem__, table, old))
+            self._undo_with(partial(definitions.__setitem__, table, old))
+            del definitions[table]
 
     def table_names(self) -> list[str]:
         return sorted(self._contents.definitions)
@@ -225,16 +259,18 @@ class _MemorySession:
 
     def put_token(self, token: str, record: TokenRecord) -> None:
         tokens = self._contents.tokens
-        old = tokens.pop(token, None)
+        old = tokens.get(token)
+        self._undo_with(partial(tokens.pop, token, None) if old is None else partial(tokens.__setitem__, token, old))
+        # Taken out first, so that tokens stand in the order in which they completed.
+        tokens.pop(token, None)
         tokens[token] = record
-        self._undo_with(partial(tokens.pop, token) if old is None else partial(tokens.__setitem__, token, old))
 
     def forget_tokens(self, completed_before: float) -> None:
         tokens = self._contents.tokens
-        # Tokens stand in the order in which they completed, so the walk ends at the first young one.
+        # For the same order the walk ends at the first young one.
         for token, record in list(_first_while(tokens, completed_before)):
-            del tokens[token]
             self._undo_with(partial(tokens.__setitem__, token, record))
+            del tokens[token]
 
 
 def _first_while(tokens: dict[str, TokenRecord], completed_before: float) -> Iterator[tuple[str, TokenRecord]]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Lock, RLock, get_ident
 from typing import Final
 from urllib.parse import quote
 from weakref import WeakSet
 
 from surewrite.engine.stores.sqlite_faults import check_whole, damaged, foreign, translated, unwritable
 from surewrite.engine.stores.sqlite_session import SqliteSession
-from surewrite.engine.stores.store import StoreBusy, StoreUnusable, patience_seconds
+from surewrite.engine.stores.store import StoreBusy, StoreError, StoreUnusable, patience_seconds
 
 APPLICATION_ID: Final = 0x53757277
 """The four letters Surw in the file's header tell whose file it is."""
@@ -55,11 +55,14 @@ class SqliteStore:
         self._path = Path(path).absolute()
         self._most_pages = most_pages
         self._idle: list[sqlite3.Connection] = []
-        self._sessions = 0
+        self._open: dict[SqliteSession, sqlite3.Connection | None] = {}
         self._closed = False
-        # The gate guards the three above. A fork passes through it, so that no child inherits a connection.
-        self._gate = Condition(Lock())
-        self._writing = Lock()
+        # The gate guards the three above. A fork passes through it, so that no child inherits a connection. Entered as a
+        # bare lock, since an interrupt may come between the steps of a condition's own entering.
+        self._gate = Lock()
+        self._ended = Condition(self._gate)
+        # Knows its thread, so that what an interrupt left locked can be told from what another thread has locked.
+        self._writing = RLock()
         with translated(self._path):
             _require_own_file(self._path)
             self._idle.append(self._opened())
@@ -89,43 +92,55 @@ class SqliteStore:
             self._closed = True
             self._close_idle()
 
-    def begin(self, *, write: bool) -> sqlite3.Connection:
+    def begin(self, session: SqliteSession, *, write: bool) -> sqlite3.Connection:
         """A connection for one session, to be given back by ``end``."""
-        with self._gate:
-            if self._closed:
-                raise StoreUnusable(f"the store on {self._path} was closed; open it again")
-            connection = self._idle.pop() if self._idle else None
-            self._sessions += 1
         deadline = time.monotonic() + patience_seconds(_BUSY_SECONDS)
         try:
+            with self._gate:
+                if self._closed:
+                    raise StoreUnusable(f"the store on {self._path} was closed; open it again")
+                connection = self._open[session] = self._idle.pop() if self._idle else None
             # Threads of this process queue here, because SQLite's own queue polls.
             if write and not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise StoreBusy(f"other threads kept {self._path} locked; send the request again; nothing was written")
-            try:
-                self._require_same_file()
-                connection = connection if connection is not None else self._connect()
-                connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
-                return connection
-            except BaseException:
-                if write:
-                    self._writing.release()
-                raise
-        except BaseException:
-            self._leave(connection)
+            self._require_same_file()
+            if connection is None:
+                connection = self._open[session] = self._connect()
+            connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
+            return connection
+        except BaseException as failed:
+            self.end(session, write=write, usable=isinstance(failed, StoreError))
             raise
 
-    def end(self, connection: sqlite3.Connection, *, write: bool, usable: bool) -> None:
-        """Take a session's connection back; one that is not ``usable`` is closed."""
-        if not usable:
+    def end(self, session: SqliteSession, *, write: bool, usable: bool) -> None:
+        """Take a session's connection back; one that is not ``usable`` is closed. Of one that has ended it does nothing."""
+        connection = self._open.get(session)
+        if connection is not None and not usable:
             connection.close()
         if write:
-            self._writing.release()
-        self._leave(connection if usable else None)
+            # Not this thread's where the session never got it.
+            with suppress(RuntimeError):
+                self._writing.release()
+        with self._gate:
+            self._open.pop(session, None)
+            self._ended.notify_all()
+            if connection is None or not usable:
+                return
+            if not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def abandon(self) -> None:
+        """End what an interrupt left open in this thread. A connection that is closed within a transaction takes it back."""
+        thread = get_ident()
+        for session in [each for each in self._open.copy() if each.thread == thread]:
+            self.end(session, write=True, usable=False)
 
     def before_fork(self) -> None:
         """Wait for the sessions of other threads and close all connections: one that two processes share would lose SQLite's locks."""
         self._gate.acquire()
-        self._gate.wait_for(lambda: not self._sessions, timeout=_BUSY_SECONDS)
+        self._ended.wait_for(lambda: not self._open, timeout=_BUSY_SECONDS)
         self._close_idle()
 
     def after_fork(self) -> None:
@@ -136,16 +151,6 @@ class SqliteStore:
         """What is written to a file that has no name any more is kept until it is closed, and then gone."""
         if _identity(self._path) != self._identity:
             raise StoreUnusable(f"{self._path} was removed or replaced while it was open; nothing was written; open it again")
-
-    def _leave(self, connection: sqlite3.Connection | None) -> None:
-        with self._gate:
-            self._sessions -= 1
-            self._gate.notify_all()
-            if connection is not None and not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
-                self._idle.append(connection)
-                return
-        if connection is not None:
-            connection.close()
 
     def _close_idle(self) -> None:
         while self._idle:

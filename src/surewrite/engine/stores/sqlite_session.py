@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
@@ -24,15 +25,15 @@ _SCAN_ON: Final = "SELECT item FROM entry WHERE space = ? AND (slot, partition, 
 class Connections(Protocol):
     """Where a session takes its connection from."""
 
-    def begin(self, *, write: bool) -> sqlite3.Connection: ...
+    def begin(self, session: SqliteSession, *, write: bool) -> sqlite3.Connection: ...
 
-    def end(self, connection: sqlite3.Connection, *, write: bool, usable: bool) -> None: ...
+    def end(self, session: SqliteSession, *, write: bool, usable: bool) -> None: ...
 
 
 class SqliteSession:
-    """One transaction, to be used as a context manager once."""
+    """One transaction, to be used as a context manager once. ``thread`` is the one that it belongs to."""
 
-    __slots__ = ("_acts", "_connection", "_connections", "_cursors", "_path", "_write")
+    __slots__ = ("_acts", "_connection", "_connections", "_cursors", "_path", "_write", "thread")
 
     def __init__(self, connections: Connections, path: Path, *, write: bool) -> None:
         self._connections = connections
@@ -41,14 +42,15 @@ class SqliteSession:
         self._acts: list[Callable[[], object]] = []
         self._cursors: list[sqlite3.Cursor] = []
         self._connection: sqlite3.Connection | None = None
+        self.thread = get_ident()
 
     def __enter__(self) -> Self:
         with translated(self._path):
-            connection = self._connections.begin(write=self._write)
+            connection = self._connections.begin(self, write=self._write)
             try:
                 connection.execute("BEGIN IMMEDIATE" if self._write else "BEGIN")
             except BaseException:
-                self._connections.end(connection, write=self._write, usable=False)
+                self._connections.end(self, write=self._write, usable=False)
                 raise
         self._connection = connection
         return self
@@ -72,7 +74,7 @@ class SqliteSession:
             usable = not (isinstance(error, sqlite3.Error) or connection.in_transaction)
         finally:
             # A connection that is closed within a transaction takes it back.
-            self._connections.end(connection, write=self._write, usable=usable)
+            self._connections.end(self, write=self._write, usable=usable)
         if isinstance(error, sqlite3.Error):
             raise translation(self._path, error, committing=False) from error
 

@@ -103,6 +103,14 @@ class Store(Protocol):
         """One session. When the block ends, all its changes are kept; when it raises, none. Raises ``StoreError``."""
         ...
 
+    def abandon(self) -> None:
+        """End what an interrupt left open in this thread: its changes are taken back and its locks are free again.
+
+        An interrupt, or whatever a signal handler raises, may come within the first or last step of a session, where no
+        handler of the session itself can see it. Whoever ran the session calls this then; without open sessions it does nothing.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
