@@ -167,6 +167,7 @@ def test_a_table_is_described_to_a_world_as_to_a_database(blocking: bool) -> Non
     assert stored is not None
     assert (stored.paid, stored.version) == (7, 1)
     assert {"stamp", "birth", "Version"} <= set(world.item(key, table="Orders"))
+    assert world.items() == [world.item(key)]
 
 
 def test_an_adopted_table_holds_its_promises_under_all_faults() -> None:

@@ -39,6 +39,7 @@ EVENTS_MAX = 200_000
 
 START_SECONDS_MOST = 0.05
 SWEEPS_MAX = 40
+PAGES_MAX = 1_000
 USUAL_TABLE: Final = "shop"
 USUAL_LAYOUT: Final = TableLayout(("pk", "sk"), "_type", "_s", "_b")
 SWEEP_SECONDS = {"early": 1.0, "late": 600.0}
@@ -148,6 +149,18 @@ class World:
         item = self.item(key, table=name)
         entity: E | None = None if item is None else schema_of(key.entity).bind(self.layout(name)).from_item(item)
         return entity
+
+    def items(self, *, table: str | None = None) -> list[Item]:
+        """All that is stored in a table, as the service keeps it, in the order of a scan."""
+        found: list[Item] = []
+        body: dict[str, Any] = {"TableName": table or self.usual_table, "ConsistentRead": True}
+        for _ in range(PAGES_MAX):
+            page = self.service.execute("Scan", body)
+            found.extend(page["Items"])
+            if "LastEvaluatedKey" not in page:
+                return found
+            body["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        raise InvalidRequest(f"the table has more than {PAGES_MAX} pages of a scan, which is no small world")
 
     def queue(self, name: str = "queue") -> MessageQueue:
         """A queue that delivers each message at least once, in any order."""
