@@ -260,6 +260,14 @@ class AsyncTransaction(AsyncActions):
         """The same, with a cancellation as an answer instead of an error."""
         return await self._driver.run(commit(self._draft))
 
+    @property
+    def result(self) -> Committed:
+        """What the commit gave, also that at the end of a ``with`` block: ``tx.result.item_for(marker)``.
+
+        Raises ``InvalidRequest`` before the commit, and ``TransactionCanceled`` where nothing was written.
+        """
+        return self._draft.told_result()
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -374,9 +382,7 @@ class AsyncDatabase:
         """
         return AsyncTable(self._driver, self._environment, name, TableLayout(key, discriminator, stamp, birth))
 
-    def retry_on_conflict(
-        self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS
-    ) -> AsyncRetry:
+    def retry_on_conflict(self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> AsyncRetry:
         """Run a body again when a write in it was refused by another writer.
 
         ``@db.retry_on_conflict()``, or ``async for attempt in db.retry_on_conflict(): with attempt: ...``.

@@ -260,6 +260,14 @@ class Transaction(Actions):
         """The same, with a cancellation as an answer instead of an error."""
         return self._driver.run(commit(self._draft))
 
+    @property
+    def result(self) -> Committed:
+        """What the commit gave, also that at the end of a ``with`` block: ``tx.result.item_for(marker)``.
+
+        Raises ``InvalidRequest`` before the commit, and ``TransactionCanceled`` where nothing was written.
+        """
+        return self._draft.told_result()
+
     def __enter__(self) -> Self:
         return self
 
@@ -374,9 +382,7 @@ class Database:
         """
         return Table(self._driver, self._environment, name, TableLayout(key, discriminator, stamp, birth))
 
-    def retry_on_conflict(
-        self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS
-    ) -> Retry:
+    def retry_on_conflict(self, without_parentheses: None = None, /, *, attempts: int = retries.RUNS, on: ConflictKind = retries.DEFAULT_KINDS) -> Retry:
         """Run a body again when a write in it was refused by another writer.
 
         ``@db.retry_on_conflict()``, or ``for attempt in db.retry_on_conflict(): with attempt: ...``.

@@ -318,3 +318,35 @@ def test_what_happens_before_the_commit_of_a_transaction_is_seen_by_it() -> None
     endpoint = Endpoint(Step(Deliver(), TRANSACTIONS, nth=3, before=("other",)), other=lambda: endpoint.table.of(Note).put(Note(id="a")))
     result = endpoint.commit("a")
     assert not result
+
+
+def test_a_block_tells_its_result_afterwards() -> None:
+    endpoint = Endpoint()
+    with endpoint.table.transaction() as tx:
+        marker = tx.create(Note(id="a"))
+        with pytest.raises(sw.InvalidRequest, match="not committed yet"):
+            _ = tx.result
+    assert tx.result.item_for(marker) == Note(id="a")
+    assert repr(tx.result) == "<Committed create Note (action 1); 1 attempt(s)>"
+
+
+def test_the_result_of_a_cancelled_transaction_raises_what_its_commit_raised() -> None:
+    endpoint = Endpoint()
+    endpoint.table.of(Note).create(Note(id="a"))
+    tx = endpoint.table.transaction()
+    tx.create(Note(id="a"))
+    canceled = tx.try_commit()
+    assert repr(canceled) == "<Canceled create Note (action 1): already exists; 1 attempt(s)>"
+    with pytest.raises(sw.TransactionCanceled, match="create Note"):
+        _ = tx.result
+
+
+def test_a_marker_of_another_transaction_is_refused() -> None:
+    endpoint = Endpoint()
+    other = endpoint.table.transaction()
+    marker = other.create(Note(id="b"))
+    other.commit()
+    tx = endpoint.table.transaction()
+    tx.create(Note(id="a"))
+    with pytest.raises(sw.InvalidRequest, match="no action of this transaction"):
+        tx.commit().item_for(marker)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from surewrite.errors import (
     AlreadyExists,
     ConditionFailed,
+    InvalidRequest,
     ItemNotFound,
     TransactionCanceled,
     ValueTaken,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E")
 T = TypeVar("T")
+E_co = TypeVar("E_co", covariant=True)
 
 
 class RefusalReason(Enum):
@@ -147,7 +149,7 @@ def refused_for(refusal: Refusal[E]) -> Refused[E]:
     return Refused(refusal.reason, refusal.entity, refusal.item, refusal.key, refusal.attempts, refusal.own_earlier_write, refusal.stored_type, refusal.taken)
 
 
-class Marker(Generic[E]):
+class Marker(Generic[E_co]):
     """Names one action of a transaction. Ask the transaction's result about it."""
 
     __slots__ = ("description",)
@@ -176,12 +178,21 @@ class Committed:
     def __bool__(self) -> Literal[True]:
         return True
 
+    def __repr__(self) -> str:
+        """The actions, without contents of items."""
+        recovered = ", recovered" if self.recovered else ""
+        return f"<Committed {', '.join(marker.description for marker in self._items)}; {self.attempts} attempt(s){recovered}>"
+
     def item_for(self, marker: Marker[T]) -> T:
         """The entity that a put or create stored, ready for the next versioned write.
 
-        A transaction returns no item, so for every other action this raises ``InvalidRequest``: read the item instead.
+        A transaction returns no item, so for every other action this raises ``InvalidRequest``: read the item instead. So
+        does the marker of another transaction.
         """
-        item: T = self._items[marker]()
+        stored = self._items.get(marker)
+        if stored is None:
+            raise InvalidRequest(f"{marker.description} is no action of this transaction: its marker is that of another one")
+        item: T = stored()
         return item
 
     def refusal_of(self, marker: Marker[Any]) -> None:
@@ -205,6 +216,14 @@ class Canceled:
     def __bool__(self) -> Literal[False]:
         return False
 
+    def __repr__(self) -> str:
+        """The actions that were refused and why, without contents of items."""
+        return f"<Canceled {self._described()}; {self.attempts} attempt(s)>"
+
+    def _described(self) -> str:
+        failed = ", ".join(f"{marker.description}: {refusal.reason.value}" for marker, refusal in self._refusals.items())
+        return failed or ("see the reasons of its markers" if self._reasons else "a fence proved it, and no answer named the action that was refused")
+
     def refusal_of(self, marker: Marker[T]) -> Refusal[T] | None:
         """The refusal of that action, with the item that refused it; ``None`` if that action did not fail by its condition."""
         return self._refusals.get(marker)
@@ -215,10 +234,8 @@ class Canceled:
 
     def error(self) -> TransactionCanceled:
         """The cancellation as the exception that ``commit`` raises."""
-        failed = ", ".join(f"{marker.description}: {refusal.reason.value}" for marker, refusal in self._refusals.items())
-        unnamed = "see the reasons of its markers" if self._reasons else "a fence proved it, and no answer named the action that was refused"
         return TransactionCanceled(
-            f"the transaction was cancelled and nothing of it was written: {failed or unnamed}",
+            f"the transaction was cancelled and nothing of it was written: {self._described()}",
             attempts=self.attempts,
             refusals=dict(self._refusals),
             reasons=dict(self._reasons),

@@ -13,7 +13,7 @@ from surewrite.core.codecs import STR, Unstorable
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, is_key
-from surewrite.core.outcomes import Marker
+from surewrite.core.outcomes import Canceled, Committed, Marker
 from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
@@ -112,6 +112,7 @@ class TransactionDraft:
     name: str | None = None
     intents: list[Intent] = field(default_factory=list[Intent])
     committed: bool = False
+    result: Committed | Canceled | None = None
     tells_items: bool = False
     """Writes that move claims tell what they left, which takes a read where it is not known."""
 
@@ -125,6 +126,14 @@ class TransactionDraft:
         if not named:
             # Two operations without a name would have the same one.
             raise InvalidRequest("the token of a transaction is the name of its operation, and must not be empty: leave token= out for one without a name")
+
+    def told_result(self) -> Committed:
+        """What the commit gave. Raises ``InvalidRequest`` where there was none yet, and ``TransactionCanceled``."""
+        if self.result is None:
+            raise InvalidRequest("this transaction has no result: it was not committed yet, or its commit raised")
+        if isinstance(self.result, Canceled):
+            raise self.result.error()
+        return self.result
 
     def create(self, scope: Scope, entity: Any) -> Marker[Any]:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))

@@ -54,9 +54,9 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     """
     if draft.committed:
         raise InvalidRequest("this transaction was committed; begin another one")
-    if any(intent.scope.schema.uniques for intent in draft.intents):
-        return (yield from commit_with_claims(draft, _commit))
-    return (yield from _commit(draft))
+    moves_claims = any(intent.scope.schema.uniques for intent in draft.intents)
+    draft.result = (yield from commit_with_claims(draft, _commit)) if moves_claims else (yield from _commit(draft))
+    return draft.result
 
 
 def _commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:

@@ -170,3 +170,22 @@ users.update(UserAccount.key_of("user_123").if_version(5), UserAccount.balance.s
 # ---- exactly once: a transaction of one action (it returns no item, and the types say so)
 with shop.transaction(token="count-home-000017") as tx:
     tx.upsert(PageViews.key_of("/home"), PageViews.count.add(1))
+
+
+def which_failed(result: sw.Canceled, mail: sw.Marker[MailClaim], account: sw.Marker[Account]) -> str | None:
+    """Markers of several types go into one loop."""
+    for marker in (mail, account):
+        refusal = result.refusal_of(marker)
+        if refusal is not None:
+            return refusal.reason.value
+    return None
+
+
+def marker_of_any_entity(marker: sw.Marker[Account]) -> sw.Marker[sw.VersionedEntity]:
+    return marker
+
+
+def stored(claim: MailClaim) -> MailClaim:
+    with shop.transaction() as block:
+        marker = block.create(claim)
+    return block.result.item_for(marker)
