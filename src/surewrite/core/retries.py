@@ -146,7 +146,7 @@ def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: i
         # As stored, because a list inside the entity may be changed in place, and then the two are equal.
         before = scope.schema.to_item(entity)
         changed = yield from call_user(change, entity)
-        _check_changed(scope, changed)
+        _check_changed(scope, entity, changed)
         if scope.schema.to_item(changed) == before:
             return changed
         outcome = yield from put(scope, changed, _IF_UNCHANGED)
@@ -159,10 +159,10 @@ def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: i
     raise AssertionError("the last run returns or raises")
 
 
-def _check_changed(scope: Scope, changed: Any) -> None:
+def _check_changed(scope: Scope, entity: Any, changed: Any) -> None:
     if not isinstance(changed, scope.schema.entity):
         raise InvalidRequest(f"{scope.entity}: the function given to modify returns the new {scope.entity}, and it returned {type(changed).__name__}")
-    if stored_state(changed) is None:
+    if stored_state(changed) is None or scope.schema.key_of_entity(changed) != scope.schema.key_of_entity(entity):
         raise InvalidRequest(
             f"{scope.entity}: modify keeps the key, and the function returned an entity under another one, or a new one: use entity.replace(...)"
         )
