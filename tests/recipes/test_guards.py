@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -217,6 +218,8 @@ def test_what_cannot_work_is_refused_before_anything_is_sent(world) -> None:
         (orders.take(KEY, Order.stock, 0), "cannot be taken"),
         (orders.take(KEY, Order.stock, -1), "cannot be taken"),
         (orders.take(loaded, Order.stock, 1, exactly_once=True), "give its key"),
+        (orders.take(KEY, Order.stock, Decimal("NaN")), "no number"),
+        (orders.take(KEY, Order.stock, "1"), "no number"),
     ):
         world.follow()
         with pytest.raises(sw.InvalidRequest, match=message):

@@ -280,10 +280,19 @@ def test_an_answer_too_large_for_an_item_never_undoes_done(world: World, large: 
             _ = second.answer
 
 
-def test_an_answer_of_no_type_that_can_be_kept_never_undoes_done(world: World) -> None:
-    effects, answer = sending(world), object()
+def nested(depth: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("answer", [object(), "half of a pair: \ud800", nested(100_000)], ids=["type", "text", "depth"])
+def test_an_answer_that_cannot_be_kept_never_undoes_done(world: World, answer: Any) -> None:
+    effects = sending(world)
     first = run(world, effects.run("r1", lambda _claim: answer))
-    assert (first.answer, first.kept) == (answer, False)
+    assert first.answer is answer
+    assert first.kept is False
     assert run(world, effects.claim("r1")).kept is False
 
 

@@ -221,6 +221,38 @@ async def test_a_function_settles_a_tie_of_whole_states(db, shop) -> None:
     assert (await shop.of(Standing).get(TEAM)).points == 4
 
 
+async def test_a_function_settles_a_tie_of_an_event_and_a_deletion_alike_in_both_orders_of_delivery(db, shop) -> None:
+    def deleted_first(stored: Match, proposed: Match) -> Match:
+        return max(stored, proposed, key=lambda match: match.deleted)
+
+    matches = live(shop, tie=deleted_first, tombstones=TOMBSTONES)
+    for key, deletion_comes_first in ((Match.key_of("a"), True), (Match.key_of("b"), False)):
+        event, deletion = matches.apply(key, score(5, 1)), matches.delete(key, 5)
+        for operation in (deletion, event) if deletion_comes_first else (event, deletion):
+            await db.run(operation)
+        found = await shop.of(Match).get(key)
+        assert (found.deleted, found.ends_at is not None, found.home) == (True, True, 0)
+
+
+async def test_a_tombstone_of_a_whole_state_that_a_function_chose_expires(db, shop) -> None:
+    def deleted_first(stored: Standing, proposed: Standing) -> Standing:
+        return max(stored, proposed, key=lambda each: each.deleted)
+
+    standings = OrderedState(shop, Standing, Standing.seq, tie=deleted_first, tombstones=TEAM_TOMBSTONES)
+    await db.run(standings.put(Standing(team="red", seq=5)))
+    judged = await db.run(standings.delete(TEAM, 5))
+    assert (judged.outcome, judged.item.deleted, judged.item.ends_at is not None) == (APPLIED, True, True)
+
+
+async def test_a_function_that_settles_joined_events_raises_the_order_of_the_group_that_was_older(db, shop) -> None:
+    matches = live(shop, tie=larger)
+    await db.run(matches.apply(KEY, score(5, 1)))
+    await db.run(matches.apply(KEY, status(3, "first half")))
+    assert (await db.run(matches.apply_joined(KEY, score(5, 2), status(5, "over")))).outcome is APPLIED
+    assert (await db.run(matches.apply(KEY, status(4, "second half")))).outcome is SUPERSEDED
+    assert (await shop.of(Match).get(KEY)).status == "over"
+
+
 def test_what_a_function_chose_is_not_written_over_a_change_that_came_in_between(world) -> None:
     matches = live(world.table, tie=larger)
     run(world, matches.apply(KEY, score(5, 1)))

@@ -22,6 +22,11 @@ class Results(ListPart, Entity, discriminator="RESULTS", partition_key="RESULTS#
     entries: Attribute[list[str]] = sw.attribute(default_factory=list)
 
 
+class Notes(ListPart, Entity, discriminator="NOTES", partition_key="RESULTS#{id}", sort_key="NOTES#{part:06d}"):
+    id: Attribute[str]
+    entries: Attribute[list[str]] = sw.attribute(default_factory=list)
+
+
 class Expiring(ListPart, Entity, discriminator="EXPIRING", partition_key="EXPIRING#{id}", sort_key="PART#{part:06d}"):
     id: Attribute[str]
     entries: Attribute[list[str]] = sw.attribute(default_factory=list)
@@ -64,6 +69,15 @@ async def test_a_full_part_is_sealed_and_the_list_goes_on_in_the_next(db, shop, 
     assert await db.run(results.read(LIST)) == tuple(message * 10 for message in messages)
     for message in messages:
         assert await db.run(results.add(LIST, message, message * 10)) is ALREADY_STORED
+
+
+@WAYS
+async def test_a_message_may_be_for_lists_of_two_types_in_one_partition(db, shop, duplicates) -> None:
+    results, notes = listed(shop, duplicates=duplicates), SmallList(shop, Notes, Notes.entries, duplicates=duplicates)
+    assert await db.run(results.add(LIST, "m1", "result")) is APPENDED
+    assert await db.run(notes.add(Notes.partition_of("ID123"), "m1", "note")) is APPENDED
+    assert await db.run(results.read(LIST)) == ("result",)
+    assert await db.run(notes.read(Notes.partition_of("ID123"))) == ("note",)
 
 
 @WAYS

@@ -36,10 +36,16 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
 def document_text(value: object, what: str) -> str:
     """The value as text. Takes None, bool, int, float, str, Decimal, datetime, date, UUID, bytes, and lists and maps of them.
 
-    A tuple comes back as a list. Raises ``InvalidRequest``, which names ``what`` the value is, for any other type.
+    A tuple comes back as a list. Raises ``InvalidRequest``, which names ``what`` the value is, for any other type, for a text
+    without a UTF-8 form, and for what holds itself.
     """
     try:
-        return json.dumps(_plain(value, what), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(_plain(value, what), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        # Half of a surrogate pair has no form on the wire: told here, it counts as any value that cannot be kept.
+        text.encode()
+        return text
+    except RecursionError:
+        raise InvalidRequest(f"{what} cannot be kept: it holds itself, or is nested too deep") from None
     except ValueError as error:
         if isinstance(error, InvalidRequest):
             raise

@@ -23,8 +23,13 @@ from surewrite.errors import InvalidRequest
 
 
 def fingerprint(payload: object) -> str:
-    """64 hexadecimal digits that equal payloads share. Raises ``InvalidRequest`` for a type without a canonical form."""
-    return hashlib.sha256(canonical_text(payload).encode()).hexdigest()
+    """64 hexadecimal digits that equal payloads share. Raises ``InvalidRequest`` for what has no canonical form."""
+    try:
+        return hashlib.sha256(canonical_text(payload).encode()).hexdigest()
+    except UnicodeEncodeError:
+        raise InvalidRequest("the payload holds half of a surrogate pair, which has no UTF-8 form") from None
+    except RecursionError:
+        raise InvalidRequest("the payload holds itself, or is nested too deep") from None
 
 
 def canonical_text(value: object) -> str:

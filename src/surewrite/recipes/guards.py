@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -153,6 +154,8 @@ class Guards(Generic[E]):
     def _take(
         self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, changes: tuple[Change[E], ...], *, exactly_once: bool
     ) -> Steps[Guarded[E]]:
+        if not isinstance(amount, (int, float, Decimal)) or math.isnan(amount):  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest(f"{self._scope.entity}: {amount!r} is no number that could be taken")
         if amount <= 0:
             raise InvalidRequest(f"{self._scope.entity}: {amount} cannot be taken: to fill the stock up use update with add")
         field = self._field(stock)

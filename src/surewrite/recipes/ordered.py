@@ -123,7 +123,7 @@ class OrderedEvent(Generic[E]):
             raise InvalidRequest("an event without an order cannot be put in order")
         self.order = value
         self.order_name = str(order.tree.target.parts[0])
-        self.wanted = {str(change.tree.target.parts[0]): _constant(change) for change in changes} if wanted is None else wanted
+        self.wanted = _constants(changes) if wanted is None else wanted
         self.changes = (order, *changes)
         self.condition = condition
 
@@ -149,6 +149,7 @@ class _Judge(Generic[E]):
 
     def __init__(self, table: ScopedTable, entity: type[E], tie: TieRule[E], tombstones: Tombstones[E] | None) -> None:
         self._scope = table.scope_of(entity)
+        self._fields = {field.stored_name: field for field in self._scope.schema.fields}
         self._tie = tie
         self._tombstones = tombstones
         if callable(tie) and self._scope.names.stamp is None:
@@ -222,6 +223,11 @@ class _Judge(Generic[E]):
         outcome = yield from writes.put(self._scope, winner, Options(if_unchanged=True))
         return Judged(EventOutcome.APPLIED, outcome.item) if isinstance(outcome, Applied) else None
 
+    def _with_constants(self, stored: E, values: Mapping[str, AttributeValue | None]) -> E:
+        """The stored entity as it is once its fields hold these values, by their stored names."""
+        fields = {self._fields[name]: value for name, value in values.items()}
+        return stored.replace(**{field.name: field.when_absent() if value is None else field.codec.decode(value) for field, value in fields.items()})
+
     def _marks(self) -> Steps[tuple[Change[E], ...]]:
         if self._tombstones is None:
             raise InvalidRequest(f"{self._scope.entity}: a delete would let a late event bring the item back: say how it is kept, by tombstones=")
@@ -247,7 +253,6 @@ class Ordered(_Judge[E]):
     ) -> None:
         super().__init__(table, entity, tie, tombstones)
         self._groups = groups
-        self._fields = {field.stored_name: field for field in self._scope.schema.fields}
         if tombstones is not None and not groups:
             raise InvalidRequest(f"{self._scope.entity}: a deletion ends every group of fields: name all groups")
 
@@ -310,7 +315,7 @@ class Ordered(_Judge[E]):
                 key,
                 lambda: writes.upsert(self._scope, key, changes, options),
                 lambda item: self._judge_all(events, item, deleted=deleted),
-                lambda stored: self._with_events(stored, events),
+                lambda stored: self._with_events(stored, events, beside),
             )
         )
 
@@ -327,13 +332,12 @@ class Ordered(_Judge[E]):
         stored = item.get(_name(self._tombstones.deleted), {}).get("BOOL", False)
         return EventOutcome.ALREADY_STORED if stored is deleted else EventOutcome.TIE
 
-    def _with_events(self, stored: E, events: Sequence[OrderedEvent[E]]) -> E:
-        values: dict[str, Any] = {}
+    def _with_events(self, stored: E, events: Sequence[OrderedEvent[E]], beside: Sequence[Change[E]]) -> E:
+        """With the orders too: of joined events one may tie while the group of another holds an older order."""
+        values: dict[str, AttributeValue | None] = {}
         for event in events:
-            for name, value in event.wanted.items():
-                field = self._fields[name]
-                values[field.name] = field.when_absent() if value is None else field.codec.decode(value)
-        return stored.replace(**values)
+            values |= {event.order_name: event.order, **event.wanted}
+        return self._with_constants(stored, values | _constants(beside))
 
     def _clear(self, path: Path[E, Any]) -> Change[E]:
         field = self._fields[_name(path)]
@@ -402,14 +406,9 @@ class OrderedState(_Judge[E]):
                 key,
                 lambda: writes.upsert(self._scope, key, (*event.changes, *marks), Options(condition=event.condition)),
                 lambda found: event.judge(self._scope, found),
-                lambda stored: stored.replace(**{self._deleted_field(): True}),
+                lambda stored: self._with_constants(stored, _constants(marks)),
             )
         )
-
-    def _deleted_field(self) -> str:
-        assert self._tombstones is not None
-        wanted = _name(self._tombstones.deleted)
-        return next(field.name for field in self._scope.schema.fields if field.stored_name == wanted)
 
 
 def _tried(write: Callable[[], Steps[Applied[Any] | Refused[Any]]]) -> Steps[Applied[Any] | Refused[Any] | OutcomeUnknown]:
@@ -422,6 +421,10 @@ def _tried(write: Callable[[], Steps[Applied[Any] | Refused[Any]]]) -> Steps[App
 
 def _name(path: Path[Any, Any]) -> str:
     return str(path.name.parts[0])
+
+
+def _constants(changes: Sequence[Change[Any]]) -> dict[str, AttributeValue | None]:
+    return {str(change.tree.target.parts[0]): _constant(change) for change in changes}
 
 
 def _constant(change: Change[Any]) -> AttributeValue | None:

@@ -203,7 +203,7 @@ class SmallList(Generic[P, T]):
         seconds = self._remember_seconds
         expires = None if seconds is None else datetime.fromtimestamp(moment.server, UTC) + timedelta(seconds=seconds)
         draft = TransactionDraft(self._scope.environment)
-        row = draft.create(self._rows, ListedMessage(list_key=str(partition.partition[1]), message_id=message_id, expires=expires))
+        row = draft.create(self._rows, ListedMessage(list_key=self._list_key(partition), message_id=message_id, expires=expires))
         # A conflict on the row is another delivery of the same message under way: its end is the answer.
         draft.outrank(row)
         part = draft.upsert(self._scope, self._key(partition, number), (self._entries.append(entry),), Options(condition=self._open))
@@ -217,6 +217,11 @@ class SmallList(Generic[P, T]):
             raise result.error()
         refusing: P = refusal.item
         return refusing
+
+    def _list_key(self, partition: Partition[P]) -> str:
+        """Lists of several types may share a partition, and a message may be for each of them."""
+        name = self._scope.schema.discriminator_value or self._scope.entity
+        return f"{name}/{partition.partition[1]}"
 
     def _key(self, partition: Partition[P], number: int) -> Target[P]:
         key: Target[P] = self._entity.key_of(**dict(partition.values), part=number)
