@@ -142,6 +142,28 @@ def test_a_page_with_a_gap_holds_back_what_is_behind_the_gap(world: World) -> No
     assert broker.got == ["k#1", "k#2", "k#3"]
 
 
+VISIBLE = [(shown, committed) for shown in ((), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)) for committed in range(max(shown, default=0), 4)]
+"""What one scan may show of three events, and how many of them are committed when it ends."""
+
+
+@pytest.mark.parametrize(("shown", "committed"), VISIBLE, ids=str)
+def test_c6_whatever_a_scan_shows_of_three_events_they_are_published_in_order(world: World, shown: tuple[int, ...], committed: int) -> None:
+    """C6.1 exhaustively: each position of a scan is read at its own moment while the events are committed one after another."""
+    broker = Broker()
+    rows = relay(world, broker)
+    run(world, rows.run_once())
+    emitted(world, *shown)
+    late = [number for number in range(1, committed + 1) if number not in shown]
+    world.follow(Step(Deliver(), QUERIES, nth=2, after=("the rest",)), **{"the rest": lambda: emitted(world, *late)})
+    run(world, rows.run_once())
+    assert broker.got == [f"k#{number}" for number in range(1, len(broker.got) + 1)]
+    emitted(world, *range(committed + 1, 4))
+    # Of an empty bucket there is one query a pass, so that what was to be committed in the second one may still be.
+    for _ in range(2):
+        run(world, rows.run_once())
+    assert broker.got == ["k#1", "k#2", "k#3"]
+
+
 def test_clocks_of_producers_order_nothing(world: World) -> None:
     """C6.2: the second change was stamped five seconds before the first."""
     broker, first = Broker(), datetime.fromtimestamp(START_SECONDS, UTC)

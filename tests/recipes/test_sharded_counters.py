@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -122,6 +123,33 @@ def test_c4_shards_that_are_added_while_they_are_summed_are_summed_too(world) ->
 
     world.follow(Step(Deliver(), ON_SUMS, before=("widen",)), widen=widen)
     assert run(world, counter_of(world).exact_sum()) == 11
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("second", range(4))
+def test_c4_an_exact_sum_is_a_count_that_was_whenever_others_write(world, first: int, second: int) -> None:
+    """C4 exhaustively: the counter goes 10, 13, 10 by writes to two shards, each before or after each request of the sum."""
+    if second < first:
+        first, second = second, first
+    shards = world.other.of(CounterShard)
+    run(world, counter_of(world, shards=2).reshard(2))
+    for number in range(2):
+        shards.put(CounterShard(name="likes", shard=number, count=5))
+
+    def write(number: int, amount: int) -> Callable[[], object]:
+        return lambda: shards.upsert(CounterShard.key_of("likes", number), CounterShard.count.add(amount))
+
+    actions = {"raise": write(0, 3), "lower": write(1, -3)}
+    moments: list[list[str]] = [[], [], [], []]
+    moments[first].append("raise")
+    moments[second].append("lower")
+    before_get, after_get, before_sum, after_sum = (tuple(names) for names in moments)
+    world.follow(
+        Step(Deliver(), Where(operations=("GetItem",)), before=before_get, after=after_get),
+        Step(Deliver(), ON_SUMS, before=before_sum, after=after_sum),
+        **actions,
+    )
+    assert run(world, counter_of(world).exact_sum()) == (13 if first < 3 <= second else 10)
 
 
 def test_c4_an_exact_sum_under_load_gives_up_after_its_tries(world) -> None:
