@@ -194,6 +194,21 @@ def test_a_batch_that_never_left_was_not_written(bench: Bench) -> None:
     assert isinstance(result.error, sw.ConnectionFailed)
 
 
+def test_a_batch_that_cannot_be_sent_has_a_result_for_each_item_and_doubt_stays(bench: Bench) -> None:
+    def no_credentials(_: Request) -> Answer:
+        raise sw.InvalidRequest("no credentials: the session has ended")
+
+    def let_through(_: Request) -> None:
+        return None
+
+    bench.backend.script = [let_through, bench.backend.lose_answer, no_credentials, no_credentials]
+    results = bench.notes.unsafe_batch_put(some(51))
+    assert all(results[:25])
+    assert {type(result.error) for result in results[25:50]} == {sw.OutcomeUnknown}
+    assert isinstance(results[50].error, sw.ConnectionFailed)
+    assert "no credentials" in str(results[50].error)
+
+
 def test_an_answer_to_a_request_that_the_transport_sent_twice_is_not_certain_to_be_once(bench: Bench) -> None:
     def resent(request: Request) -> Answer:
         answer = bench.backend.inner.send(request, 1.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from surewrite.core import limits
-from surewrite.core.answers import Answer, Rejection, Success
+from surewrite.core.answers import Answer, NotSent, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds
 from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
 from surewrite.core.conclusions import conclude, stored_entity
@@ -170,7 +170,12 @@ def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], 
     number = 0
     while pending and number < ATTEMPTS_MAX:
         number += 1
-        answer = yield from _attempt(scope, list(pending.values()), number, moment, started)
+        try:
+            answer = yield from _attempt(scope, list(pending.values()), number, moment, started)
+        except SurewriteError as error:
+            # Nothing of it was sent, for a cause that no resend mends; what was sent before keeps its result.
+            answer = NotSent(str(error))
+            break
         kind = class_of_answer(answer)
         if isinstance(answer, Success):
             left = _left_over(scope, answer, pending)
@@ -204,6 +209,8 @@ def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, moment: Momen
     remaining = started.monotonic + environment.deadline_seconds - moment.monotonic
     try:
         return (yield from send(request, max(0.001, min(environment.timeout_seconds, remaining))))
+    except SurewriteError:
+        raise
     except BaseException:
         for entry in entries:
             _remember_doubt(environment, entry, moment)
