@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -253,3 +254,66 @@ async def test_a_codec_that_fails_does_not_hide_that_the_write_was_refused(shop,
     await store(UNKNOWN_LAMP)
     refused = await shop.of(Lamp).try_create(Lamp(id="a"))
     assert (refused.reason, refused.item) == (sw.RefusalReason.ALREADY_EXISTS, None)
+
+
+class Sighting(Entity, partition_key="{place}", sort_key="{seen_at}"):
+    """Moments as JavaScript writes them, in the key and beside it."""
+
+    place: Attribute[str]
+    seen_at: Attribute[datetime] = sw.attribute(codec=sw.datetime_text("%Y-%m-%dT%H:%M:%S.%3fZ"))
+    changed_at: Attribute[datetime] = sw.attribute(codec=sw.datetime_text("%Y-%m-%dT%H:%M:%S[.%f]+00:00"))
+    note: Attribute[str] = sw.attribute(default="")
+
+
+@pytest.fixture
+def open_sightings(make_table, db) -> Any:
+    async def open_some() -> Any:
+        table = await make_table(Sighting, key=("place", "seen_at"), discriminator=None)
+        for hour in (8, 9):
+            times = {"seen_at": {"S": f"2026-11-05T0{hour}:00:00.000Z"}, "changed_at": {"S": f"2026-11-05T0{hour}:00:00+00:00"}}
+            await db.execute("PutItem", {"TableName": table.name, "Item": {"place": {"S": "a"}, **times}})
+        return table.of(Sighting)
+
+    return open_some
+
+
+EIGHT, NINE = (datetime(2026, 11, 5, hour, tzinfo=UTC) for hour in (8, 9))
+
+
+async def test_moments_in_the_form_of_another_program_are_keys_and_are_compared_rightly(open_sightings) -> None:
+    sightings = await open_sightings()
+    a = Sighting.partition_of("a")
+    assert [each.seen_at async for each in sightings.query(a, sort_key=sw.ge(NINE))] == [NINE]
+    assert [each.seen_at async for each in sightings.query(a, filter=Sighting.changed_at == EIGHT)] == [EIGHT]
+    found = [each async for each in sightings.query(a)]
+    await sightings.put(found[0].replace(note="x"))
+    await sightings.update(found[1], Sighting.note.set("y"))
+    assert [each.note async for each in sightings.query(a)] == ["x", "y"]
+    assert await sightings.delete(found[0]) is not None
+    assert await sightings.get_or_none(Sighting.key_of("a", EIGHT)) is None
+
+
+async def test_an_order_by_moments_in_the_form_of_another_program_never_moves_back(open_sightings) -> None:
+    sightings = await open_sightings()
+    key = Sighting.key_of("a", NINE)
+    between = NINE.replace(microsecond=1)
+    for moment, applied in ((NINE, False), (EIGHT, False), (between, True), (NINE, False), (between.replace(second=1, microsecond=0), True)):
+        outcome = await sightings.try_update(key, Sighting.changed_at.set(moment), condition=Sighting.changed_at < moment)
+        assert bool(outcome) is applied
+
+
+async def test_a_key_that_no_key_of_makes_is_told_and_its_item_found_by_the_key_of_the_error(make_table, db) -> None:
+    class Plain(Entity, partition_key="{place}", sort_key="{seen_at}"):
+        place: Attribute[str]
+        seen_at: Attribute[datetime]
+
+    table = await make_table(Plain, key=("place", "seen_at"), discriminator=None)
+    item = {"place": {"S": "a"}, "seen_at": {"S": "2026-11-05T08:00:00Z"}}
+    await db.execute("PutItem", {"TableName": table.name, "Item": item})
+    problems: list[sw.UndecodableItem] = []
+    plains = table.of(Plain)
+    assert [each async for each in plains.query(Plain.partition_of("a"), on_undecodable=problems.append)] == []
+    key = problems[0].key
+    with pytest.raises(sw.UndecodableItem, match=r"Plain\.seen_at is the key.*codec="):
+        await plains.get(key)
+    assert await plains.get_or_none(Plain.key_of("a", EIGHT)) is None
