@@ -11,10 +11,10 @@ from typing import Any
 
 from surewrite.core.entities import stored_state
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Applied, RefusalReason, Refused
+from surewrite.core.outcomes import Applied, Canceled, RefusalReason, Refused
 from surewrite.core.scopes import Scope
 from surewrite.core.values import Item
-from surewrite.errors import WriteRefused
+from surewrite.errors import TransactionCanceled, WriteRefused
 from surewrite.testing.ledger import READ_VERBS, Call, Commit
 from surewrite.testing.simulator import World
 from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, stamp_name, text_at
@@ -38,6 +38,8 @@ def item_violations(world: World) -> Iterator[Violation]:
             yield from _judge_read(world, call)
         elif call.ended is not None and "scope" in call.arguments:
             yield from _judge_handed_out(world, call)
+        elif call.verb == "commit" and call.arguments["draft"].name is None:
+            yield from _judge_cancellation(world, call)
 
 
 def _judge_commit(commit: Commit, scope: Scope, latest: float) -> Iterator[Violation]:
@@ -117,6 +119,28 @@ def _judge_applied(world: World, call: Call, scope: Scope, applied: Applied[Any]
             yield _violation("handed out", call, "handed out an entity that is not what it stored")
 
 
+def _judge_cancellation(world: World, call: Call) -> Iterator[Violation]:
+    """Each action that a cancelled transaction names as refused was so by what was stored under its own key while it ran.
+
+    Not of a named one: what the service tells of it may be the answer to an earlier process.
+    """
+    told = call.result if isinstance(call.result, Canceled) else call.error
+    if not isinstance(told, (Canceled, TransactionCanceled)):
+        return
+    for intent in call.arguments["draft"].intents:
+        refusal = told.refusal_of(intent.marker)
+        if refusal is None:
+            continue
+        scope: Scope = intent.scope
+        states = world.ledger.states_between(world.network.place_of(scope.table, intent.key), call.began_position, call.ended_position)
+        if refusal.item is not None and not _is_among(refusal.item, states, scope, world, call):
+            yield _violation("refusing item", call, f"was told that an item refused its {intent.verb} that was not stored under that key while it ran")
+        if refusal.reason is RefusalReason.ITEM_NOT_FOUND and not any(_is_absent(state, scope, world, call) for state in states):
+            yield _violation("not found", call, f"was told that no item is stored for its {intent.verb}, and one was all the time")
+        if refusal.reason is RefusalReason.ALREADY_EXISTS and not any(states):
+            yield _violation("already exists", call, f"was told that an item is stored for its {intent.verb}, and none was at any time")
+
+
 def _judge_refusing_item(world: World, call: Call, scope: Scope, item: Any) -> Iterator[Violation]:
     if not _is_among(item, _states_during(world, call, 0.0), scope, world, call):
         yield _violation("refusing item", call, "was refused by an item that was not stored while it ran")
@@ -128,6 +152,8 @@ def _judge_refusal(world: World, call: Call, scope: Scope, refused: Refused[Any]
         yield from _judge_refusing_item(world, call, scope, refused.item)
     if refused.reason is RefusalReason.ITEM_NOT_FOUND and not any(_is_absent(state, scope, world, call) for state in states):
         yield _violation("not found", call, "was told that no item is stored, and one was all the time")
+    if refused.reason is RefusalReason.ALREADY_EXISTS and not any(states):
+        yield _violation("already exists", call, "was told that an item is stored, and none was at any time")
     if refused.item is not None:
         stamp = getattr(stored_state(refused.item), "stamp", None)
         if refused.own_earlier_write and stamp not in _own_doubts(world, call, math.inf):

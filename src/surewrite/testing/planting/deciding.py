@@ -12,6 +12,7 @@ from surewrite.core.answers import Rejection
 from surewrite.core.decisions import AT_THE_DEADLINE, TABLES, AnswerClass, Decision, Guard, decide
 from surewrite.core.effects import Steps
 from surewrite.core.fence import FenceWord
+from surewrite.core.outcomes import Canceled
 from surewrite.core.plans import Expected, Plan, stored_text, stored_version
 from surewrite.core.registry import DoubtRegistry
 from surewrite.core.requests import Request
@@ -176,6 +177,18 @@ def fence_takes_any_answer_for_its_own() -> Plant:
     return replaced(fence, _after_fence=hasty)
 
 
+def refusals_stand_under_another_action() -> Plant:
+    """The action that failed is told as the one after it."""
+    real = vars(Canceled)["__init__"]
+
+    def shifted(self: Canceled, refusals: dict[Any, Any], reasons: dict[Any, Any], *, attempts: int = 1) -> None:
+        markers = list(reasons)
+        moved = {markers[(markers.index(marker) + 1) % len(markers)]: refusal for marker, refusal in refusals.items() if marker in reasons}
+        real(self, moved, reasons, attempts=attempts)
+
+    return replaced(Canceled, __init__=shifted)
+
+
 def stamps_repeat() -> Plant:
     """Every write of a process has the same stamp."""
 
@@ -205,5 +218,6 @@ BUGS = (
     PlantedBug("the fence has another token", fence_uses_another_token, ("exact additions", "transfers"), 2000),
     PlantedBug("a mismatch of the fence is taken for applied", fence_takes_a_mismatch_for_applied, ("exact additions", "transfers"), 4000),
     PlantedBug("an unanswered fence is taken for a refusal", fence_takes_any_answer_for_its_own, ("exact additions", "transfers"), 2000),
+    PlantedBug("a refused action is told as the one after it", refusals_stand_under_another_action, ("on call", "claims"), 100),
     PlantedBug("stamps repeat", stamps_repeat, ("saves", "deleted and made again"), 400),
 )
