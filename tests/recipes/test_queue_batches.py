@@ -53,6 +53,23 @@ async def test_results_of_a_batch_are_stored_once_however_often_it_is_delivered(
     assert errors == []
 
 
+def test_operations_that_a_function_gave_and_that_nobody_ran_are_not_acknowledged(world) -> None:
+    results, errors = Append(world.table, Result), Errors()
+
+    def add(record: Any) -> Any:
+        return results.add(Result(test="t", message=record["messageId"], text=record["body"]))
+
+    def several(record: Any) -> Any:
+        return [add(record)]
+
+    def yielding(record: Any) -> Any:
+        yield add(record)
+
+    for handle in (several, yielding):
+        assert run(world, handle_queue_batch(event("m1"), handle, on_error=errors)) == failures("m1")
+    assert errors == [("m1", sw.InvalidRequest)] * 2
+
+
 def test_only_the_messages_that_failed_are_reported_and_their_errors_are_handed_out(world) -> None:
     handled: list[str] = []
     errors = Errors()

@@ -71,6 +71,13 @@ async def test_a_full_part_is_sealed_and_the_list_goes_on_in_the_next(db, shop, 
         assert await db.run(results.add(LIST, message, message * 10)) is ALREADY_STORED
 
 
+@pytest.mark.needs("transactions honour tokens")
+async def test_lists_that_forget_messages_share_a_table_with_keys_of_calls(db, make_table) -> None:
+    shop = await make_table(Results, *SmallList.entities, *sw.recipes.Idempotency.entities)
+    results = listed(shop, duplicates="rows", remember_seconds=3600)
+    assert await db.run(results.add(LIST, "m1", "result")) is APPENDED
+
+
 @WAYS
 async def test_a_message_may_be_for_lists_of_two_types_in_one_partition(db, shop, duplicates) -> None:
     results, notes = listed(shop, duplicates=duplicates), SmallList(shop, Notes, Notes.entries, duplicates=duplicates)

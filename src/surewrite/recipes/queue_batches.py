@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
@@ -101,12 +101,16 @@ def _handle(records: Sequence[Record], handle: Callable[[Record], Any], on_error
 
 
 def _finish(result: Any) -> Steps[None]:
-    """Run what the function gave to be run. What nobody has awaited was not done, and must not be acknowledged."""
+    """Run what the function gave to be run. What nobody has awaited or run was not done, and must not be acknowledged."""
     if isinstance(result, Operation):
         yield from result.steps()
     elif isinstance(result, Coroutine):
         result.close()
         raise InvalidRequest("the function of a message is async, which the blocking client cannot wait for: write a plain one, or use connect_async")
+    elif isinstance(result, (Generator, AsyncGenerator)):
+        raise InvalidRequest("the function of a message holds a yield, so nothing of it was run: write a plain one that returns one operation")
+    elif isinstance(result, (list, tuple, set, frozenset)) and any(isinstance(each, Operation) for each in cast("Sequence[object]", result)):
+        raise InvalidRequest("the function of a message returned several operations, and none was run: run each with db.run, or return one")
 
 
 def _group_of(record: Record) -> str | None:

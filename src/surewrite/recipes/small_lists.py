@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from surewrite.core import queries, transactions, writes
 from surewrite.core.conditions import Condition
 from surewrite.core.effects import Operation, Steps, now
-from surewrite.core.entities import Attribute, Entity, Fields, attribute, time_to_live
+from surewrite.core.entities import Attribute, Entity, EntityBase, Fields, attribute, time_to_live
 from surewrite.core.keys import Partition, Target
 from surewrite.core.outcomes import Applied, Canceled
 from surewrite.core.paths import ListPath
@@ -51,7 +51,7 @@ class ListedMessage(Entity, discriminator="SW_LISTED_MESSAGE", partition_key="SW
 
     list_key: Attribute[str]
     message_id: Attribute[str]
-    expires: Attribute[datetime | None] = time_to_live(default=None)
+    expires: Attribute[datetime | None] = time_to_live(default=None, stored_as="ttl")
 
 
 class ListOutcome(Enum):
@@ -79,6 +79,9 @@ class SmallList(Generic[P, T]):
     twice that and two more with rows. Reading before an add costs one read unit per started 4 KB of all parts, of the
     last one only with rows. Limits: one item's speed. Where appends are many, one item a result (``Append``) is cheaper.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (ListedMessage,)
+    """For ``create_table``, which turns the time to live of remembered messages on. Needed for ``duplicates="rows"`` only."""
 
     def __init__(
         self,
