@@ -51,18 +51,14 @@ class BlockingDriver:
         self._clock = clock
         self._chance = chance
         self._locks: WeakKeyDictionary[Lock, threading.Lock] = WeakKeyDictionary()
-        self._locks_guard = threading.Lock()
 
     def run(self, steps: Steps[R]) -> R:
         """Perform the effects that ``steps`` yields until it returns or raises."""
         return _Run(self, stop=None).to_end(steps)
 
     def lock_for(self, lock: Lock) -> threading.Lock:
-        with self._locks_guard:
-            found = self._locks.get(lock)
-            if found is None:
-                found = self._locks[lock] = threading.Lock()
-            return found
+        # One step of a dict, and no lock of its own, which another thread could hold during a fork.
+        return self._locks.setdefault(lock, threading.Lock())
 
     def moment(self) -> Moment:
         wall = self._clock.wall()
