@@ -386,3 +386,23 @@ def test_rejection_of_the_service_is_told_as_it_is(world: World) -> None:
     with pytest.raises(sw.InvalidRequest) as raised:
         run(world, keys.once("r1", Charging()))
     assert raised.value.code == "ResourceNotFoundException"
+
+
+def test_an_effect_that_commits_its_transaction_itself_writes_nothing() -> None:
+    db = sw.connect("memory:")
+    shop = db.table("shop")
+    shop.create_table(Purse)
+
+    def commits(tx: Any) -> None:
+        tx.create(Purse(id="p", coins=1))
+        tx.commit()
+
+    def leaves_a_block(tx: Any) -> None:
+        with tx:
+            tx.create(Purse(id="p", coins=1))
+
+    for effect in (commits, leaves_a_block):
+        for operation in (Idempotency(shop, "charge").once("r1", effect), sw.recipes.Consumer(shop, "ledger").apply("p", 1, effect)):
+            with pytest.raises(sw.InvalidRequest, match="leave the commit out"):
+                db.run(operation)
+            assert shop.of(Purse).get_or_none(PURSE) is None

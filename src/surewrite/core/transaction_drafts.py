@@ -115,6 +115,8 @@ class TransactionDraft:
     result: Committed | Canceled | None = None
     tells_items: bool = False
     """Writes that move claims tell what they left, which takes a read where it is not known."""
+    lent: bool = False
+    """A recipe commits it together with actions of its own, once the function that it was lent to has returned."""
 
     def __post_init__(self) -> None:
         if self.name is None:

@@ -54,6 +54,8 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     """
     if draft.committed:
         raise InvalidRequest("this transaction was committed; begin another one")
+    if draft.lent:
+        raise InvalidRequest("the recipe that gave this transaction commits it, together with what it remembers: add actions to it, and leave the commit out")
     moves_claims = any(intent.scope.schema.uniques for intent in draft.intents)
     draft.result = (yield from commit_with_claims(draft, _commit)) if moves_claims else (yield from _commit(draft))
     return draft.result

@@ -88,8 +88,10 @@ class Consumer(Generic[TX]):
             return Consumed.DROPPED
         for current in range(1, ROUNDS_MAX + 1):
             transaction = self._table.transaction()
-            yield from call_user(effect, transaction)
             draft = transaction.draft
+            draft.lent = True
+            yield from call_user(effect, transaction)
+            draft.lent = False
             changes = (LastConsumed.number.set(number),)
             marker = draft.upsert(self._scope, self._key(key), changes, Options(condition=LastConsumed.number.not_exists_or_lt(number)))
             draft.outrank(marker)

@@ -185,6 +185,7 @@ class _Call(Generic[TX]):
     def _round(self) -> Steps[EffectDone[Any] | EffectRefused | None]:
         """One try; ``None`` where nothing is known of what refused it, so that it is judged again."""
         transaction = self._table.transaction()
+        transaction.draft.lent = True
         try:
             answer = yield from call_user(self._effect, transaction)
         except Exception as error:
@@ -197,6 +198,7 @@ class _Call(Generic[TX]):
         moment = yield from now()
         record, parts = self._records.kept(self._record(moment), text)
         draft = transaction.draft
+        draft.lent = False
         marker = draft.create(self._records.scope, record)
         draft.outrank(marker)
         for part in parts:
