@@ -6,6 +6,7 @@ run that has failed is looked at.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -49,11 +50,16 @@ def watch_real_reads(function: Callable[[], R]) -> tuple[R, tuple[str, ...]]:
             if text is not None:
                 found[text] = None
 
+    # A collection in the middle would run what others hang on collections, such as a test tool that takes its time.
+    collects = gc.isenabled()
+    gc.disable()
     sys.setprofile(look)
     try:
         result = function()
     finally:
         sys.setprofile(None)
+        if collects:
+            gc.enable()
     return result, tuple(found)
 
 
