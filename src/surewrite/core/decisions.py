@@ -92,7 +92,7 @@ class Decision(Enum):
     REFUSED = "refused by the stored item"
     REJECTED = "refused by the service, not by the item"
     UNKNOWN = "unknown"
-    SUPERSEDED = "unknown, and a newer order is stored"
+    SUPERSEDED = "unknown, and this order or a newer one is stored"
 
 
 _A, _D = AnswerClass, Decision
