@@ -14,11 +14,6 @@ ALICE = Account.key_of("alice")
 CLAIM = MailClaim.key_of("bob@example.ch")
 
 
-@pytest.fixture
-async def filled(make_table) -> Any:
-    return make_table(Account, MailClaim)
-
-
 async def fill(shop: Any) -> tuple[Any, Any]:
     """Two entities as they were before another writer changed the first."""
     alice = await shop.of(Account).create(Account(id="alice"))
