@@ -74,7 +74,9 @@ class UndecodableItem(SurewriteError, ValueError):
     letters of the type stored in its place, such as ``"S"``, or ``None`` where nothing is stored.
     """
 
-    def __init__(self, message: str, *, key: Key[Any] | None = None, entity: type | None = None, field: str | None = None, stored_type: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, key: Key[Any] | None = None, entity: type | None = None, field: str | None = None, stored_type: str | None = None
+    ) -> None:
         super().__init__(message, key=key)
         self.entity = entity
         self.field = field
@@ -178,7 +180,15 @@ class OutcomeUnknown(SurewriteError):
     """
 
     def __init__(
-        self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, item: Any = None, plan: Any = None, superseded: bool = False, settlement: Any = None
+        self,
+        message: str,
+        *,
+        key: Key[Any] | None = None,
+        attempts: int = 0,
+        item: Any = None,
+        plan: Any = None,
+        superseded: bool = False,
+        settlement: Any = None,
     ) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.item = item
@@ -213,7 +223,15 @@ class ServiceFault(SurewriteError):
     """
 
     def __init__(
-        self, message: str, *, key: Key[Any] | None = None, attempts: int = 0, code: str = "", status: int = 0, item: Any = None, reasons: tuple[Reason, ...] = ()
+        self,
+        message: str,
+        *,
+        key: Key[Any] | None = None,
+        attempts: int = 0,
+        code: str = "",
+        status: int = 0,
+        item: Any = None,
+        reasons: tuple[Reason, ...] = (),
     ) -> None:
         super().__init__(message, key=key, attempts=attempts)
         self.code = code

@@ -19,7 +19,7 @@ async def test_more_than_a_hundred_actions_are_refused(shop) -> None:
     tx = shop.transaction()
     for number in range(101):
         tx.create(Note(id=str(number)))
-    with pytest.raises(sw.InvalidRequest, match="has 101 actions, .* and the service takes 100"):
+    with pytest.raises(sw.InvalidRequest, match=r"has 101 actions, .* and the service takes 100"):
         await tx.commit()
 
 

@@ -50,7 +50,7 @@ def deposit(amount: int) -> Account:
 deposit(10)
 accounts.modify(ALICE, lambda a: a.replace(balance=a.balance + 10))
 alice = accounts.get(ALICE)
-alice = accounts.update(alice, Account.balance.add(10))          # a loaded entity: version and stamp are checked
+alice = accounts.update(alice, Account.balance.add(10))  # a loaded entity: version and stamp are checked
 accounts.update(ALICE.if_version(alice.revision), Account.balance.add(10))
 accounts.update(ALICE.ignore_version(), Account.balance.add(10))
 accounts.delete(ALICE.if_version(alice.revision))
@@ -86,7 +86,7 @@ with shop.transaction() as tx:
 def charge(request_key: str, charge_id: str, now: datetime) -> str:
     tx = shop.transaction()
     record = IdempotencyRecord(key=request_key, answer=charge_id, expires_at=now + timedelta(hours=24))
-    answered = tx.create(record)                       # expired is absent, so this is NotExistsOrLt(now)
+    answered = tx.create(record)  # expired is absent, so this is NotExistsOrLt(now)
     tx.put(Charge(id=charge_id))
     result = tx.try_commit()
     if result:
