@@ -14,6 +14,7 @@ from surewrite.cli.racing import naive
 from surewrite.cli.racing.scenario import Measured, RacePlan, Stage
 from surewrite.cli.racing.sure import until_known
 from surewrite.client import Database
+from surewrite.recipes.ordered import OrderedState
 
 DELIVERIES_MAX = 3
 LINES_A_ROUND = 4
@@ -81,10 +82,10 @@ class OrderedEvents:
             stage.tick()
 
     def sure(self, stage: Stage) -> None:
-        quakes = stage.db.table(stage.table).of(Quake)
+        quakes = OrderedState(stage.db.table(stage.table), Quake, Quake.updated)
         for line in deliveries_of(stage):
             quake = Quake(id=line["id"], updated=line["updated"], magnitude=str(line["mag"]), status=line["status"])
-            until_known(lambda quake=quake: quakes.try_put(quake, condition=Quake.updated.not_exists_or_lt(quake.updated)))  # type: ignore[misc]
+            until_known(lambda quake=quake: stage.db.run(quakes.put(quake)))  # type: ignore[misc]
             stage.tick()
 
     def expected(self, plan: RacePlan) -> int:
