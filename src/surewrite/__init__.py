@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from surewrite.core.queries import Page
     from surewrite.core.retries import Attempt, ConflictKind
     from surewrite.core.sort_conditions import SortCondition, begins_with, between, equal, ge, gt, le, lt
+    from surewrite.core.traits import EndpointTraits
     from surewrite.drivers.clocks import Chance, Clock
     from surewrite.errors import (
         AlreadyExists,
@@ -86,6 +87,7 @@ _HOMES = {
     "ConnectionFailed": "surewrite.errors",
     "Database": "surewrite.client",
     "DefinitionError": "surewrite.errors",
+    "EndpointTraits": "surewrite.core.traits",
     "Entity": "surewrite.core.entities",
     "EntityTable": "surewrite.client",
     "Fields": "surewrite.core.entities",
@@ -169,6 +171,7 @@ __all__ = [
     "ConnectionFailed",
     "Database",
     "DefinitionError",
+    "EndpointTraits",
     "Entity",
     "EntityTable",
     "Fields",

@@ -19,6 +19,7 @@ from surewrite.core.outcomes import Canceled, Committed, Marker, Outcome
 from surewrite.core.plans import InDoubt
 from surewrite.core.retries import Attempt, ConflictKind
 from surewrite.core.scopes import Options
+from surewrite.core.traits import EndpointTraits
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
 from surewrite.core.transactions import commit
@@ -390,6 +391,11 @@ class Database:
         The body reads again in each run. It is not run again for ``OutcomeUnknown``, for throttling, or after a write inside it was applied.
         """
         return Retry(self._driver, retries.check_runs(attempts, without_parentheses), on)
+
+    @property
+    def endpoint(self) -> EndpointTraits:
+        """What is known of the endpoint, and what was found out since: transactions, their tokens, the item that refuses a write; ``None`` is not known yet."""
+        return self._environment.traits
 
     def run(self, operation: Operation[R] | Steps[R]) -> R:
         """Run an operation, such as those that recipes give."""

@@ -265,6 +265,14 @@ class TestR16:
         outcome = world.of(Account).try_create(Account(id="a"))
         assert (outcome.recovered, outcome.attempts, world.effects) == (True, 2, 1)
 
+    def test_the_endpoint_is_told_to_hide_items_once_a_refusal_that_only_an_item_can_make_shows_none(self, make_world) -> None:
+        world: World = make_world(old_item=None)
+        world.other.of(Account).create(Account(id="a", owner="bob"))
+        world.follow(Step(HideItem(), ON_WRITES))
+        assert world.db.endpoint.old_item is None
+        world.of(Account).try_create(Account(id="a"))
+        assert world.db.endpoint.old_item is False
+
     def test_an_item_of_another_is_unknown_in_doubt(self, make_world) -> None:
         world: World = make_world(old_item=None)
         create = lambda: world.other.of(Account).create(Account(id="a", owner="bob"))  # noqa: E731

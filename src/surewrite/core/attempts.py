@@ -140,8 +140,9 @@ def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[Ans
     if found is not None:
         return found, None
     assert isinstance(answer, Rejection)
-    if answer.item is not None and environment.traits.old_item is None:
-        environment.learn(old_item=True)
+    if environment.traits.old_item is None and (answer.item is not None or not plan.fails_on_absent):
+        # A condition that holds where nothing is stored was refused by an item: then the answer shows it, or the endpoint never does.
+        environment.learn(old_item=answer.item is not None)
     return classify_refusal(plan, answer.item, shows_items=environment.traits.old_item is True), answer.item
 
 
