@@ -21,13 +21,6 @@ from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
 from surewrite.core.values import Item, encode_binary
 from surewrite.errors import InvalidRequest
 
-
-class ScopeOf(Protocol):
-    """Finds the scope of an entity type in the table that an action is for."""
-
-    def __call__(self, entity: type[Any]) -> Scope: ...
-
-
 _URL_SAFE = str.maketrans("+/", "-_")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from surewrite.core import transactions, writes
 from surewrite.core.conditions import Change, Condition
@@ -25,8 +25,6 @@ from surewrite.errors import ConditionFailed, InvalidRequest, ItemNotFound, Vers
 
 E = TypeVar("E", bound=EntityBase)
 V = TypeVar("V")
-
-IF_UNCHANGED: Final = Options(if_unchanged=True)
 
 
 class FailedGuard(Enum):

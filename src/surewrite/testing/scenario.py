@@ -32,8 +32,3 @@ class Scenario:
     def summary(self) -> str:
         """The first line of what the scenario's function says of itself."""
         return (self.build.__doc__ or "").strip().split("\n")[0]
-
-
-def scenario_of(build: Build) -> Scenario:
-    """A function as a scenario of its name."""
-    return Scenario(build.__name__.replace("_", " "), build)

@@ -169,7 +169,6 @@ def foreign(name: str, update: str, names: dict[str, str], values: dict[str, Any
 OLDER_RELEASE = foreign("an older release without a version writes its stamp", "SET #stamp = :stamp", {"#stamp": "_s"}, stamps=True)
 FOREIGN_BUMP = foreign("a foreign program adds 1 to the version, without a stamp", "SET #v = #v + :one", {"#v": "revision"}, {":one": {"N": "1"}})
 FOREIGN_RESET = foreign("a foreign program sets the version back to 1", "SET #v = :one", {"#v": "revision"}, {":one": {"N": "1"}})
-FOREIGN_BLIND = foreign("a foreign program adds 1 to the amount, and heeds neither version nor stamp", "ADD #n :one", {"#n": "amount"}, {":one": {"N": "1"}})
 
 
 def stale_put(copy: Item) -> Other:
