@@ -199,8 +199,10 @@ class OutcomeUnknown(SurewriteError):
     def settle(self) -> Operation[Any]:
         """An operation that settles a transaction after all: ``db.run(error.settle())`` gives its result, or raises this error again.
 
+        The result is what ``try_commit`` gives. A single write that moved unique values was a transaction too; its result is an
+        ``Applied`` or ``Refused``, as its ``try_`` form gives it.
         It settles either way within four minutes of the first attempt; until nine it can still prove that nothing was written.
-        Raises ``InvalidRequest`` for a single write, which nothing but a read can settle.
+        Raises ``InvalidRequest`` for any other single write, which nothing but a read can settle.
         """
         if self._settlement is None:
             raise InvalidRequest("only a transaction can be settled later; read the item that this write was for", key=self.key)

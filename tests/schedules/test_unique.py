@@ -233,17 +233,44 @@ def test_a_conflict_with_a_running_transaction_is_waited_for(world: World) -> No
     assert world.of(User).update(ANY_A, User.email.set("m2")).revision == 2
 
 
-def test_an_outcome_that_stays_unknown_says_so_and_can_be_settled(world: World) -> None:
-    world.other.of(User).create(User(id="b", email="m1"))
-    world.follow(*(Step(LoseRequest(), COMMITS, nth=number) for number in range(1, 200)))
+def settled(world: World, error: sw.OutcomeUnknown) -> Any:
+    result = world.db.run(error.settle())
+    return world.run(result) if world.kind == "asyncio" else result
+
+
+def unknown_creation(world: World, *steps: Step) -> sw.OutcomeUnknown:
+    world.follow(*steps)
     with pytest.raises(sw.OutcomeUnknown) as raised:
         world.of(User).create(User(id="a", email="m1"))
-    assert raised.value.key == User.key_of("a")
+    assert raised.value.key == A
+    assert str(raised.value).startswith("User: ")
+    return raised.value
+
+
+NEVER_ARRIVES = Step(LoseRequest(), COMMITS, times=None)
+
+
+def test_an_outcome_that_stays_unknown_says_so_and_is_settled_as_refused_in_the_words_of_the_write(world: World) -> None:
+    world.other.of(User).create(User(id="b", email="m1"))
+    error = unknown_creation(world, NEVER_ARRIVES)
     world.no_more_faults()
-    result = world.db.run(raised.value.settle())
-    result = world.run(result) if world.kind == "asyncio" else result
-    assert not result
+    outcome = settled(world, error)
+    assert isinstance(outcome, sw.Refused)
+    assert outcome.key == A
     assert agrees(world, {"m1": "USER#b"})
+
+
+def test_an_outcome_that_stays_unknown_is_settled_as_applied_with_the_item_of_the_write(world: World) -> None:
+    error = unknown_creation(world, Step(LoseAnswer(), COMMITS, nth=1), NEVER_ARRIVES)
+    with pytest.raises(sw.OutcomeUnknown) as again:
+        settled(world, error)
+    assert again.value.key == A
+    world.no_more_faults()
+    outcome = settled(world, again.value)
+    assert isinstance(outcome, sw.Applied)
+    assert (outcome.item.email, outcome.item.revision, outcome.once, outcome.recovered) == ("m1", 1, True, True)
+    assert world.of(User).put(outcome.item.replace(email="m2")).revision == 2
+    assert agrees(world, {"m2": "USER#a"})
 
 
 def test_an_interrupted_claim_is_whole_or_not_at_all(world: World) -> None:

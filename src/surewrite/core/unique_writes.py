@@ -6,12 +6,13 @@ A transaction returns no item, so what the write left follows from the item that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from surewrite.core.conditions import Change
-from surewrite.core.effects import Steps
+from surewrite.core.effects import Operation, Steps
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Applied, Committed, Marker, Refusal, RefusalReason, Refused, refused_for
+from surewrite.core.outcomes import Applied, Canceled, Committed, Marker, Refusal, RefusalReason, Refused, refused_for
 from surewrite.core.plans import Plan
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.transaction_drafts import TransactionDraft
@@ -56,20 +57,54 @@ def delete(scope: Scope, target: Any, options: Options) -> Steps[Outcome]:
 
 def _write(scope: Scope, add: Callable[[TransactionDraft], Marker[Any]]) -> Steps[Outcome]:
     attempts = 0
-    key: Key[Any] | None = None
-    for _ in range(EXPLANATIONS_MAX):
+    for number in range(1, EXPLANATIONS_MAX + 1):
         draft = TransactionDraft(scope.environment, tells_items=True)
-        marker = add(draft)
-        key = draft.intents[0].named_key
-        try:
-            result = yield from commit(draft)
-        except (OutcomeUnknown, WriteRefused) as error:
-            error.key = key
-            raise
+        told = _Told(scope, add(draft), draft.intents[0].named_key, attempts)
+        result = yield from told.ended(commit(draft))
         attempts += result.attempts
+        outcome = told.outcome_of(result)
+        if outcome is not None or number == EXPLANATIONS_MAX:
+            return told.unexplained(attempts) if outcome is None else outcome
+    raise AssertionError("the last transaction is told")
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """One write, in whose words its transaction is told. ``before`` are the attempts of transactions before this one."""
+
+    scope: Scope
+    marker: Marker[Any]
+    key: Key[Any] | None
+    before: int
+
+    def ended(self, steps: Steps[Committed | Canceled]) -> Steps[Committed | Canceled]:
+        """How the transaction ended. An outcome that stays unknown is that of the write, and so is what settles it."""
+        try:
+            return (yield from steps)
+        except OutcomeUnknown as error:
+            settling = error.settle()
+            attempts = self.before + error.attempts
+            unknown = OutcomeUnknown(
+                f"{self.scope.entity}: {error}", key=self.key, attempts=attempts, plan=error.plan, settlement=Operation(lambda: self._settled(settling))
+            )
+            raise unknown from error.__cause__
+        except WriteRefused as error:
+            error.key = self.key
+            raise
+
+    def outcome_of(self, result: Committed | Canceled) -> Outcome | None:
+        """The outcome of the write; ``None`` where a fence proved that it was refused and nothing tells why."""
+        attempts = self.before + result.attempts
         if isinstance(result, Committed):
-            return Applied(result.item_for(marker), recovered=result.recovered, attempts=attempts)
-        refusal = result.refusal_of(marker)
-        if refusal is not None:
-            return refused_for(refusal)
-    return refused_for(Refusal(RefusalReason.CONDITION_FAILED, scope.entity, key=key, attempts=attempts))
+            return Applied(result.item_for(self.marker), recovered=result.recovered, attempts=attempts)
+        refusal = result.refusal_of(self.marker)
+        return None if refusal is None else refused_for(refusal)
+
+    def unexplained(self, attempts: int) -> Outcome:
+        """A refusal that only a fence has shown."""
+        return refused_for(Refusal(RefusalReason.CONDITION_FAILED, self.scope.entity, key=self.key, attempts=attempts))
+
+    def _settled(self, settling: Operation[Any]) -> Steps[Outcome]:
+        result = yield from self.ended(settling.steps())
+        outcome = self.outcome_of(result)
+        return self.unexplained(self.before + result.attempts) if outcome is None else outcome
