@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.clients.entities import Note
 
@@ -49,3 +51,26 @@ async def test_it_is_sent_once(lossy, shop_name, shop, fate, error) -> None:
     with pytest.raises(error):
         await db.execute("PutItem", {"TableName": shop_name, "Item": {"pk": {"S": "NOTE#a"}, "sk": {"S": "TEXT"}, "id": {"S": "a"}}})
     assert (await shop.of(Note).get_or_none(Note.key_of("a")) is not None) is (fate == "answer lost")
+
+
+def _containing_itself() -> dict[str, Any]:
+    values: list[Any] = []
+    values.append({"L": values})
+    return {"L": values}
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ({1: {"S": "a"}}, "a name in it is int"),
+        ({"pk": {"M": {b"x": {"S": "a"}}}}, "a name in it is bytes"),
+        ({"pk": {"S": "\ud800"}}, "surrogate"),
+        ({"\ud800": {"S": "a"}}, "surrogate"),
+        (_containing_itself(), "nested more than"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["PutItem", "TransactWriteItems"])
+async def test_a_body_that_is_no_json_is_refused_before_it_is_sent(db, shop_name, operation, item, told) -> None:
+    put = {"TableName": shop_name, "Item": item}
+    with pytest.raises(sw.InvalidRequest, match=told):
+        await db.execute(operation, put if operation == "PutItem" else {"TransactItems": [{"Put": put}]})

@@ -147,6 +147,13 @@ def test_tables_that_the_service_does_not_make(caller: Caller, members: dict[str
     assert caller.service.execute("ListTables", {}) == {"TableNames": []}
 
 
+@pytest.mark.parametrize("member", ["GlobalSecondaryIndexes", "LocalSecondaryIndexes", "KeySchema", "AttributeDefinitions"])
+@pytest.mark.parametrize("element", [None, 1, "x", []])
+def test_an_element_that_is_no_map_is_refused_by_the_service(caller: Caller, member: str, element: Any) -> None:
+    error = caller.refused("CreateTable", creation(**{member: [element]}))
+    assert error.code in ("SerializationException", "ValidationException")
+
+
 def test_index_limits(service: Service, caller: Caller) -> None:
     types = {f"g{at}": "S" for at in range(21)}
     create_table(service, "twenty", global_indexes=[index(f"by_g{at}", f"g{at}") for at in range(20)], extra_types=dict(list(types.items())[:20]))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
 
 from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
 from surewrite.core.effects import Steps, send
 from surewrite.core.environment import Environment
 from surewrite.core.requests import Request
-from surewrite.errors import ConnectionFailed, OutcomeUnknown, ServiceFault
+from surewrite.errors import ConnectionFailed, InvalidRequest, OutcomeUnknown, ServiceFault
+
+LEVELS_MAX: Final = 200
+"""How deep a body may nest: values nest 32 levels, two of the body's for each, and what is around them takes less than the rest."""
 
 
 def execute(environment: Environment, operation: str, body: Mapping[str, Any]) -> Steps[Mapping[str, Any]]:
-    """Make one attempt and give the answer's body as it is. Nothing is sent again, nothing is recognised."""
+    """Make one attempt and give the answer's body as it is. Nothing is sent again, nothing is recognised.
+
+    Raises ``InvalidRequest``, and sends nothing, for a body that JSON cannot say.
+    """
+    _require_json(operation, body, LEVELS_MAX)
     answer = yield from send(Request(operation, body), environment.timeout_seconds)
     match answer:
         case Success(body=found):
@@ -26,3 +33,27 @@ def execute(environment: Environment, operation: str, body: Mapping[str, Any]) -
             raise ConnectionFailed(f"{operation} was not sent: {detail}", attempts=1)
         case NoAnswer(detail=detail):
             raise OutcomeUnknown(f"{operation} was not answered, and a write may have taken effect: {detail}", attempts=1)
+
+
+def _require_json(operation: str, value: object, levels_left: int) -> None:
+    """Refuse names that are no text, text with half a surrogate pair, and a value that contains itself. Other values are the service's to judge."""
+    if levels_left == 0:
+        raise InvalidRequest(f"the body of {operation} is nested more than {LEVELS_MAX} levels deep")
+    if isinstance(value, str):
+        _require_text(operation, value)
+    elif isinstance(value, Mapping):
+        for name, member in cast("Mapping[object, object]", value).items():
+            if not isinstance(name, str):
+                raise InvalidRequest(f"the body of {operation} cannot be written as JSON: a name in it is {type(name).__name__}, and names are text")
+            _require_text(operation, name)
+            _require_json(operation, member, levels_left - 1)
+    elif isinstance(value, (list, tuple)):
+        for element in cast("Sequence[object]", value):
+            _require_json(operation, element, levels_left - 1)
+
+
+def _require_text(operation: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"the body of {operation} cannot be written as JSON: a text in it holds half a surrogate pair") from None

@@ -141,7 +141,11 @@ def _check_members(body: Mapping[str, Any]) -> None:
 
 
 def _list_faults(elements: Sequence[object] | None, shapes: Shapes, prefix: str) -> list[str]:
-    return [fault for at, element in enumerate(elements or (), start=1) for fault in _map_faults(element, shapes, f"{prefix}.{at}.member")]
+    faults: list[str] = []
+    for at, element in enumerate(elements or (), start=1):
+        name = f"{prefix}.{at}.member"
+        faults += _map_faults(require_map(element, name), shapes, name)
+    return faults
 
 
 def _map_faults(element: object, shapes: Shapes, prefix: str) -> list[str]:
