@@ -308,3 +308,29 @@ def test_a_version_can_be_asked_for() -> None:
 def test_an_operand_is_of_its_entity() -> None:
     operand: Operand[Any, Any] = Order.stock + 1
     assert operand.owner is Order
+
+
+NESTED: dict[str, Callable[[Condition[Order], int], Condition[Order]]] = {
+    "not": lambda inner, _: ~inner,
+    "and and or by turns": lambda inner, at: (Order.paid.exists() & inner) if at % 2 else (Order.paid.exists() | inner),
+    "side by side": lambda inner, _: inner & Order.paid.exists(),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_a_condition_of_more_operators_than_the_service_takes_is_refused_where_it_is_joined(kind: str) -> None:
+    condition = Order.stock > 1
+    for at in range(300):
+        condition = NESTED[kind](condition, at)
+    assert repr(condition).count("stock > <N>") == 1
+    with pytest.raises(InvalidRequest, match="more than 300 of &, | and ~"):
+        NESTED[kind](condition, 300)
+
+
+def test_so_is_a_default_of_a_default_of_too_many() -> None:
+    default = Order.stock.if_not_exists(1)
+    for _ in range(299):
+        default = Order.stock.if_not_exists(default)
+    assert repr(Order.stock.set(default)).count("if_not_exists") == 300
+    with pytest.raises(InvalidRequest, match="300 functions"):
+        Order.stock.if_not_exists(default)

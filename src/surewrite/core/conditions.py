@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, NoReturn, TypeVar
 
-from surewrite.core import expressions
+from surewrite.core import expressions, limits
 from surewrite.core.expressions import ChangeTree, ConditionTree
 from surewrite.errors import InvalidRequest
 
@@ -29,25 +29,34 @@ class Condition(Generic[OC_contra]):
 
     ``owner`` is the entity whose paths it is made of, ``tree`` the condition itself. Values are encoded when the condition
     is written, so one that cannot be stored is refused there. An item that is not stored has no attributes: on it
-    ``not_exists`` and ``<>`` hold, and nothing else does.
+    ``not_exists`` and ``<>`` hold, and nothing else does. A condition with more ``&``, ``|`` and ``~`` than the service takes
+    operators is refused where it is joined.
     """
 
-    __slots__ = ("owner", "tree")
+    __slots__ = ("joins", "owner", "tree")
 
-    def __init__(self, owner: type | None, tree: ConditionTree) -> None:
+    def __init__(self, owner: type | None, tree: ConditionTree, joins: int = 0) -> None:
+        # Also what keeps the tree shallow enough for every walk over it.
+        if joins > limits.EXPRESSION_OPERATORS:
+            raise InvalidRequest(
+                f"the condition is joined by more than {limits.EXPRESSION_OPERATORS} of &, | and ~, and the service takes {limits.EXPRESSION_OPERATORS}"
+                " operators in an expression: .is_in(...) is one for up to 100 values"
+            )
         self.owner = owner
         self.tree = tree
+        self.joins = joins
 
     def __and__(self, other: Condition[OC_contra]) -> Condition[OC_contra]:
         both = expressions.all_of(self.tree, _condition(other, "&").tree)
         assert both is not None
-        return Condition(common_owner(self.owner, other.owner), both)
+        return Condition(common_owner(self.owner, other.owner), both, self.joins + other.joins + 1)
 
     def __or__(self, other: Condition[OC_contra]) -> Condition[OC_contra]:
-        return Condition(common_owner(self.owner, _condition(other, "|").owner), expressions.any_of(self.tree, other.tree))
+        either = expressions.any_of(self.tree, _condition(other, "|").tree)
+        return Condition(common_owner(self.owner, other.owner), either, self.joins + other.joins + 1)
 
     def __invert__(self) -> Condition[OC_contra]:
-        return Condition(self.owner, expressions.Not(self.tree))
+        return Condition(self.owner, expressions.Not(self.tree), self.joins + 1)
 
     def __bool__(self) -> NoReturn:
         """Raises ``InvalidRequest``: ``and``, ``or``, ``not``, ``if`` and a chained comparison would drop a part unseen."""
