@@ -79,7 +79,8 @@ class Path(Comparable[O, T]):
         operand = self._source(default)
         if isinstance(operand, Arithmetic):
             raise InvalidRequest(f"{self._label}.if_not_exists takes a value or a path: the service computes + and - outermost only")
-        inner, functions = operand, 1
+        inner: expressions.Operand = operand
+        functions = 1
         while isinstance(inner, IfNotExists):
             inner, functions = inner.default, functions + 1
         if functions > limits.EXPRESSION_OPERATORS:
