@@ -261,6 +261,28 @@ def test_a_transaction_is_committed_once() -> None:
         tx.create(Note(id="b"))
 
 
+def test_of_two_commits_side_by_side_one_only_is_made() -> None:
+    """Two threads, or tasks: the second begins while the first has sent nothing yet."""
+    draft = TransactionDraft(ENVIRONMENT)
+    draft.create(scope(Note), Note(id="a"))
+    first = commit(draft)
+    next(first)
+    with pytest.raises(sw.InvalidRequest, match="was committed"):
+        next(commit(draft))
+    with pytest.raises(sw.InvalidRequest, match="was committed"):
+        draft.create(scope(Note), Note(id="b"))
+    first.close()
+
+
+def test_a_commit_that_ended_before_anything_was_sent_can_be_made_again() -> None:
+    endpoint = Endpoint()
+    tx = endpoint.table.transaction()
+    with pytest.raises(sw.InvalidRequest, match="no action"):
+        tx.commit()
+    tx.create(Note(id="a"))
+    assert tx.commit()
+
+
 def test_a_block_commits_at_its_end_and_not_where_it_raises() -> None:
     endpoint = Endpoint()
     with endpoint.table.transaction() as tx:

@@ -110,6 +110,8 @@ class TransactionDraft:
     """Writes that move claims tell what they left, which takes a read where it is not known."""
     lent: bool = False
     """A recipe commits it together with actions of its own, once the function that it was lent to has returned."""
+    _turns: list[None] = field(default_factory=lambda: [None])
+    """Its one commit. Taken out in one step, so that of two threads or tasks that commit it one only does."""
 
     def __post_init__(self) -> None:
         if self.name is None:
@@ -121,6 +123,18 @@ class TransactionDraft:
         if not named:
             # Two operations without a name would have the same one.
             raise InvalidRequest("the token of a transaction is the name of its operation, and must not be empty: leave token= out for one without a name")
+
+    def begin_commit(self) -> None:
+        """Take the commit. Raises ``InvalidRequest`` where another one has it, or had."""
+        try:
+            self._turns.pop()
+        except IndexError:
+            raise _closed() from None
+
+    def end_commit(self) -> None:
+        """One that ended before anything of it was sent may be made again."""
+        if not self.committed:
+            self._turns.append(None)
 
     def told_result(self) -> Committed:
         """What the commit gave. Raises ``InvalidRequest`` where there was none yet, and ``TransactionCanceled``."""
@@ -191,11 +205,15 @@ class TransactionDraft:
         plan: Callable[[Occasion, Options], Plan],
         changes: tuple[Change[Any], ...] = (),
     ) -> Marker[Any]:
-        if self.committed:
-            raise InvalidRequest("this transaction was committed; begin another one")
+        if not self._turns:
+            raise _closed()
         marker: Marker[Any] = Marker(f"{verb} {scope.entity} (action {len(self.intents) + 1})")
         self.intents.append(Intent(marker, scope, verb, key, subject, options, plan, changes=changes))
         return marker
+
+
+def _closed() -> InvalidRequest:
+    return InvalidRequest("this transaction was committed, or is about to be; begin another one")
 
 
 class DraftedTransaction(Protocol):

@@ -16,7 +16,7 @@ from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer, read_until_answered
 from surewrite.core.changed import changed_item
 from surewrite.core.claim_rounds import commit_with_claims
-from surewrite.core.conclusions import read_after, refusal, rejection, stored_entity
+from surewrite.core.conclusions import about_version, read_after, refusal, rejection, stored_entity
 from surewrite.core.decisions import BUSY_REASONS, AnswerClass, Decision, Guard, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, send
 from surewrite.core.environment import Environment
@@ -52,12 +52,14 @@ def commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     always settled by a fence, since an earlier process may have sent it; the name is then used up for ten minutes. Where an
     endpoint has shown no item in a refusal yet, each refusal without one costs a consistent read.
     """
-    if draft.committed:
-        raise InvalidRequest("this transaction was committed; begin another one")
     if draft.lent:
         raise InvalidRequest("the recipe that gave this transaction commits it, together with what it remembers: add actions to it, and leave the commit out")
-    moves_claims = any(intent.scope.schema.uniques for intent in draft.intents)
-    draft.result = (yield from commit_with_claims(draft, _commit)) if moves_claims else (yield from _commit(draft))
+    draft.begin_commit()
+    try:
+        moves_claims = any(intent.scope.schema.uniques for intent in draft.intents)
+        draft.result = (yield from commit_with_claims(draft, _commit)) if moves_claims else (yield from _commit(draft))
+    finally:
+        draft.end_commit()
     return draft.result
 
 
@@ -301,9 +303,8 @@ def _cancelled_for_another_cause(environment: Environment, plan: TransactionPlan
     codes = [reason.code for reason in answer.reasons if reason.code != "None"]
     for action, reason in zip(plan.actions, answer.reasons, strict=True):
         if reason.code not in BUSY_REASONS and reason.code != "None":
-            return InvalidRequest(
-                f"{action.intents[0].marker.description}: the transaction was not made: {reason.code}: {reason.message}", attempts=attempts, code=reason.code
-            )
+            told = f"{reason.code}: {reason.message}{about_version(action.plan, reason.message or '')}"
+            return InvalidRequest(f"{action.intents[0].marker.description}: the transaction was not made: {told}", attempts=attempts, code=reason.code)
     code = "TransactionConflictException" if "TransactionConflict" in codes else "ThrottlingException"
     return rejection("the transaction", "commit", None, Ending(Decision.REJECTED, Rejection(code), None, attempts, in_doubt=False), environment, _tables(plan))
 
