@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,9 +11,9 @@ from operator import attrgetter
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self
-from weakref import WeakSet
 
 from surewrite.core.values import Item
+from surewrite.engine.stores.forks import rest_over_forks
 from surewrite.engine.stores.store import Position, TokenRecord, slot_of
 
 _SCAN_ORDER: Final = attrgetter("slot", "key")
@@ -104,7 +103,7 @@ class MemoryStore:
         self._lock = RLock()
         self._contents = _Contents()
         self._reading = _MemorySession(self._contents, self._lock, journal=None)
-        _stores.add(self)
+        rest_over_forks(self)
 
     @property
     def waits(self) -> bool:
@@ -278,22 +277,3 @@ def _first_while(tokens: dict[str, TokenRecord], completed_before: float) -> Ite
         if record.completed_at >= completed_before:
             return
         yield token, record
-
-
-_stores: Final[WeakSet[MemoryStore]] = WeakSet()
-_forking: Final[list[MemoryStore]] = []
-
-
-def _before_fork() -> None:
-    for store in list(_stores):
-        store.before_fork()
-        _forking.append(store)
-
-
-def _after_fork() -> None:
-    while _forking:
-        _forking.pop().after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

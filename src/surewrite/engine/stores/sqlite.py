@@ -14,8 +14,8 @@ from pathlib import Path
 from threading import Condition, Lock, RLock, get_ident
 from typing import Final
 from urllib.parse import quote
-from weakref import WeakSet
 
+from surewrite.engine.stores.forks import rest_over_forks
 from surewrite.engine.stores.sqlite_faults import check_whole, damaged, foreign, translated, unwritable
 from surewrite.engine.stores.sqlite_session import SqliteSession
 from surewrite.engine.stores.store import StoreBusy, StoreError, StoreUnusable, patience_seconds
@@ -67,7 +67,7 @@ class SqliteStore:
             _require_own_file(self._path)
             self._idle.append(self._opened())
         self._identity = _identity(self._path)
-        _stores.add(self)
+        rest_over_forks(self)
 
     @property
     def waits(self) -> bool:
@@ -256,23 +256,3 @@ def _application_id_in_place(path: Path) -> int | None:
         raise unwritable(path, str(failed)) from failed
     except sqlite3.DatabaseError as failed:
         raise (foreign(path) if failed.sqlite_errorcode == sqlite3.SQLITE_NOTADB else damaged(path, str(failed))) from failed
-
-
-# Sessions hold their store, so that a store that no one can use any more drops out by itself.
-_stores: Final[WeakSet[SqliteStore]] = WeakSet()
-_forking: Final[list[SqliteStore]] = []
-
-
-def _before_fork() -> None:
-    for store in list(_stores):
-        store.before_fork()
-        _forking.append(store)
-
-
-def _after_fork() -> None:
-    while _forking:
-        _forking.pop().after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
