@@ -57,6 +57,22 @@ async def test_an_item_without_a_version_is_adopted_by_the_loaded_entity(shop, s
         await pages.put(loaded.replace(text="z"))
 
 
+@pytest.mark.parametrize("version", [{"S": "3"}, {"BOOL": True}, {"N": "1.5"}])
+@pytest.mark.parametrize("demanded", [None, 3])
+async def test_a_version_that_is_no_whole_number_is_a_conflict_that_says_so(shop, store, version, demanded) -> None:
+    pages = shop.of(Page)
+    await store(item(version=version))
+    target = KEY.if_version(demanded)
+    for write in (lambda: pages.update(target, Page.reads.add(1)), lambda: pages.upsert(target, Page.reads.add(1)), lambda: pages.delete(target)):
+        with pytest.raises(sw.VersionConflict, match=r"cannot be read: Page\.version: int cannot be read") as conflict:
+            await write()
+        assert conflict.value.item is None
+    refused = await pages.try_update(target, Page.reads.add(1))
+    assert refused.undecodable.field == "version"
+    with pytest.raises(sw.UndecodableItem, match=r"Page\.version"):
+        _ = refused.existing
+
+
 async def test_a_new_entity_does_not_overwrite_an_item_without_a_version(shop, store) -> None:
     await store(item())
     with pytest.raises(sw.AlreadyExists):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import surewrite as sw
-from surewrite import Attribute, Entity
+from surewrite import Attribute, Entity, VersionedEntity
 
 
 class Note(Entity, discriminator="NOTE", partition_key="THING#{id}", sort_key="DATA"):
@@ -16,6 +16,12 @@ class Task(Entity, discriminator="TASK", partition_key="THING#{id}", sort_key="D
     id: Attribute[str]
     due: Attribute[int]
     seen: Attribute[int] = sw.attribute(default=0)
+
+
+class Page(VersionedEntity, discriminator="PAGE", partition_key="THING#{id}", sort_key="DATA"):
+    id: Attribute[str]
+    text: Attribute[str] = sw.attribute(default="")
+    revision: Attribute[int | None] = sw.version()
 
 
 KEY = Task.key_of("a")
@@ -58,3 +64,27 @@ def test_a_delete_of_an_item_that_cannot_be_read_says_that_it_was_applied(db: sw
     with pytest.raises(sw.UndecodableItem, match="the delete was applied"):
         db.table("things").of(Task).delete(KEY)
     assert stored(db) == {}
+
+
+@pytest.mark.parametrize("version", [{"NULL": True}, {"S": "3"}])
+def test_a_version_that_the_service_cannot_add_to_is_told_as_a_thing_to_look_at(db: sw.Database, version: dict[str, object]) -> None:
+    item = STORED_KEY | {"_type": {"S": "PAGE"}, "id": {"S": "a"}, "revision": version}
+    db.execute("PutItem", {"TableName": "things", "Item": item})
+    told = r"data type; .*'revision' is stored as a number: NULL is adopted by key\.if_version\(None\)"
+    target, change = Page.key_of("a").ignore_version(), Page.text.set("y")
+    things = db.table("things")
+    for write in (things.of(Page).update, things.of(Page).upsert):
+        with pytest.raises(sw.InvalidRequest, match=told):
+            write(target, change)
+    tx = things.transaction()
+    tx.update(target, change)
+    with pytest.raises(sw.InvalidRequest, match=told):
+        tx.commit()
+    assert stored(db) == item
+
+
+def test_a_type_that_does_not_fit_a_change_says_nothing_of_a_version_that_is_checked(db: sw.Database) -> None:
+    db.execute("PutItem", {"TableName": "things", "Item": STORED_KEY | {"id": {"S": "a"}, "due": {"S": "soon"}, "_type": {"S": "TASK"}}})
+    with pytest.raises(sw.InvalidRequest, match="data type") as refused:
+        db.table("things").of(Task).update(KEY, Task.due.add(1))
+    assert "version" not in str(refused.value)

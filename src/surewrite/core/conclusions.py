@@ -13,7 +13,7 @@ from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
-from surewrite.core.plans import Plan, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, stamp_of_write, stored_text
+from surewrite.core.plans import Plan, adds_to_version, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, stamp_of_write, stored_text
 from surewrite.core.scopes import Scope
 from surewrite.core.values import Item
 from surewrite.errors import (
@@ -53,7 +53,8 @@ def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Appli
         case Decision.UNKNOWN | Decision.SUPERSEDED:
             raise unknown(scope, plan, ending)
         case _:
-            raise rejection(plan.entity, plan.verb, scope.schema.key_from(plan.key), ending, scope.environment, (plan.table,))
+            hint = about_version(plan, ending.answer.message) if isinstance(ending.answer, Rejection) else ""
+            raise rejection(plan.entity, plan.verb, scope.schema.key_from(plan.key), ending, scope.environment, (plan.table,), hint)
 
 
 def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started: Moment, *, seen: bool) -> Refusal[Any]:
@@ -62,25 +63,29 @@ def refusal(scope: Scope, plan: Plan, item: Item | None, attempts: int, started:
     ``seen`` is whether no item means that none is stored; otherwise nobody knows which demand was not met.
     """
     stamp = stored_text(item, plan.names.stamp) if item is not None else None
+    entity, undecodable = _read_refusing(scope, plan, item)
     return Refusal(
         reason=explain_refusal(plan, item) if item is not None or seen else explain_unseen_refusal(plan),
         entity=plan.entity,
-        item=entity_or_none(scope, plan, item),
+        item=entity,
         key=scope.schema.key_from(plan.key),
         attempts=attempts,
         own_earlier_write=stamp is not None and scope.environment.doubts.holds(stamp_of_write(stamp), started.monotonic),
         stored_type=foreign_type(plan, item) if item is not None else None,
+        undecodable=undecodable,
     )
 
 
-def entity_or_none(scope: Scope, plan: Plan, item: Item | None) -> Any:
-    """The refusing item as an entity. That it cannot be read must not hide how the write ended."""
+def _read_refusing(scope: Scope, plan: Plan, item: Item | None) -> tuple[Any, UndecodableItem | None]:
+    """The refusing item as an entity, or why it is none. That it cannot be read must not hide how the write ended."""
     if item is None or is_expired(plan, item):
-        return None
+        return None, None
     try:
-        return scope.schema.from_item(item)
+        return scope.schema.from_item(item), None
+    except UndecodableItem as error:
+        return None, error
     except Exception:  # noqa: BLE001 - a codec of the developer may raise anything
-        return None
+        return None, None
 
 
 def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
@@ -92,14 +97,24 @@ def unknown(scope: Scope, plan: Plan, ending: Ending) -> OutcomeUnknown:
         f" after {ending.attempts} attempt(s), and nothing proves either.{seen} Read the item before deciding again",
         key=scope.schema.key_from(plan.key),
         attempts=ending.attempts,
-        item=entity_or_none(scope, plan, ending.item),
+        item=_read_refusing(scope, plan, ending.item)[0],
         plan=plan,
         superseded=superseded,
     )
 
 
-def rejection(entity: str, verb: str, key: Key[Any] | None, ending: Ending, environment: Environment, tables: Iterable[str]) -> SurewriteError:
-    """The error of a write that did not take effect for a cause that is not the item's."""
+def about_version(plan: Plan, message: str) -> str:
+    """What to look at, where the service tells that an operand is of a wrong type and one of them was the stored version."""
+    if not adds_to_version(plan) or "data type" not in message:
+        return ""
+    return (
+        f"; the write adds 1 to the version, so look whether {plan.names.version!r} is stored as a number:"
+        " NULL is adopted by key.if_version(None), anything else has to be mended"
+    )
+
+
+def rejection(entity: str, verb: str, key: Key[Any] | None, ending: Ending, environment: Environment, tables: Iterable[str], hint: str = "") -> SurewriteError:
+    """The error of a write that did not take effect for a cause that is not the item's. ``hint`` follows what the service tells of a malformed one."""
     answer, attempts = ending.answer, ending.attempts
     if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
         return TransactionConflict(
@@ -111,7 +126,7 @@ def rejection(entity: str, verb: str, key: Key[Any] | None, ending: Ending, envi
         )
     if isinstance(answer, Rejection):
         reason = explain_rejection(environment, answer, tables)
-        return InvalidRequest(f"{entity}: the {verb} was not made: {reason}", key=key, attempts=attempts, code=answer.code)
+        return InvalidRequest(f"{entity}: the {verb} was not made: {reason}{hint}", key=key, attempts=attempts, code=answer.code)
     detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
     return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
 

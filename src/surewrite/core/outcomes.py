@@ -14,6 +14,7 @@ from surewrite.errors import (
     InvalidRequest,
     ItemNotFound,
     TransactionCanceled,
+    UndecodableItem,
     ValueTaken,
     VersionConflict,
     WriteRefused,
@@ -93,8 +94,9 @@ class Applied(Generic[E]):
 class Refusal(Generic[E]):
     """Why a write, or one action of a transaction, was refused. It is true, so that ``if refusal := result.refusal_of(marker)`` asks whether there is one.
 
-    ``item`` is the stored entity that refused it: ``None`` where none is stored, or only an expired one, or one of another type.
-    ``key`` names that item, also where ``item`` is ``None``. ``taken`` are the values that other items have, with their owners.
+    ``item`` is the stored entity that refused it: ``None`` where none is stored, or only an expired one, or one of another type,
+    or one that cannot be read: ``undecodable`` then says why. ``key`` names that item, also where ``item`` is ``None``. ``taken``
+    are the values that other items have, with their owners.
     """
 
     reason: RefusalReason
@@ -105,11 +107,14 @@ class Refusal(Generic[E]):
     own_earlier_write: bool = False
     stored_type: str | None = None
     taken: tuple[TakenValue, ...] = ()
+    undecodable: UndecodableItem | None = described(default=None, repr=False, compare=False)
 
     @property
     def existing(self) -> E:
-        """The stored entity that refused the write. Raises ``ItemNotFound`` or ``WrongEntityType`` where there is none to hand out."""
+        """The stored entity that refused the write. Raises ``ItemNotFound``, ``WrongEntityType`` or ``UndecodableItem`` where there is none to hand out."""
         if self.item is None:
+            if self.undecodable is not None:
+                raise self.undecodable
             if self.stored_type is not None:
                 message = f"{self.entity}: {_SENTENCES[RefusalReason.WRONG_ENTITY_TYPE]}"
                 raise WrongEntityType(message, key=self.key, attempts=self.attempts, stored_type=self.stored_type)
@@ -121,6 +126,8 @@ class Refusal(Generic[E]):
         message = f"{self.entity}: {_SENTENCES[self.reason]}"
         if self.own_earlier_write:
             message += ". The stored item was written by an earlier call of this process whose outcome was in doubt"
+        if self.undecodable is not None:
+            message += f". The stored item cannot be read: {self.undecodable}"
         if self.reason is RefusalReason.WRONG_ENTITY_TYPE:
             return WrongEntityType(message, key=self.key, attempts=self.attempts, stored_type=self.stored_type)
         if self.reason is RefusalReason.VALUE_TAKEN:
@@ -146,7 +153,7 @@ Outcome = Applied[E] | Refused[E]
 
 def refused_for(refusal: Refusal[E]) -> Refused[E]:
     """The outcome of a write that has this refusal."""
-    return Refused(refusal.reason, refusal.entity, refusal.item, refusal.key, refusal.attempts, refusal.own_earlier_write, refusal.stored_type, refusal.taken)
+    return Refused(**{name: getattr(refusal, name) for name in refusal.__dataclass_fields__})
 
 
 class Marker(Generic[E_co]):

@@ -190,10 +190,10 @@ def _classify_expected(plan: Plan, expected: Expected, item: Item) -> AnswerClas
         # The loaded life goes on, so no attempt has deleted it; its stamp moved on or the caller's condition was
         # judged on the very state that was loaded, so none ever can.
         return AnswerClass.NEVER
-    stamp, version = stored_text(item, plan.names.stamp), stored_version(item, plan.names.version)
-    if stamp == expected.stamp and version == expected.version:
+    stamp = stored_text(item, plan.names.stamp)
+    if stamp == expected.stamp and has_version(item, plan.names.version, expected.version):
         return AnswerClass.NEVER
-    overtaken = plan.version is not None and version == plan.version and stamp is not None and stamp.startswith(f"{plan.version}:")
+    overtaken = plan.version is not None and has_version(item, plan.names.version, plan.version) and stamp is not None and stamp.startswith(f"{plan.version}:")
     return AnswerClass.NEVER if overtaken else AnswerClass.OTHER
 
 
@@ -209,10 +209,10 @@ def explain_refusal(plan: Plan, item: Item | None) -> RefusalReason:
         return RefusalReason.ALREADY_EXISTS
     if foreign_type(plan, item) is not None:
         return RefusalReason.WRONG_ENTITY_TYPE
-    if plan.version_demand is not None and stored_version(item, plan.names.version) != plan.version_demand.version:
+    if plan.version_demand is not None and not has_version(item, plan.names.version, plan.version_demand.version):
         return RefusalReason.VERSION_CONFLICT
     if plan.expected is not None:
-        moved = stored_text(item, plan.names.stamp) != plan.expected.stamp or stored_version(item, plan.names.version) != plan.expected.version
+        moved = stored_text(item, plan.names.stamp) != plan.expected.stamp or not has_version(item, plan.names.version, plan.expected.version)
         if moved:
             return RefusalReason.VERSION_CONFLICT
     if plan.rests_on is not None and any(item.get(name) != value for name, value in plan.rests_on.items()):
@@ -263,6 +263,19 @@ def stored_text(item: Item, attribute: str | None) -> str | None:
     """The text stored in an attribute; ``None`` if there is none, or no text."""
     value: AttributeValue | None = item.get(attribute) if attribute is not None else None
     return value.get("S") if value is not None else None
+
+
+def has_version(item: Item, attribute: str | None, version: int | None) -> bool:
+    """Whether the item carries exactly this version; ``None`` is none at all, or NULL. What is no whole number is no version that can be demanded."""
+    if version is not None:
+        return stored_version(item, attribute) == version
+    value = item.get(attribute) if attribute is not None else None
+    return value is None or "NULL" in value
+
+
+def adds_to_version(plan: Plan) -> bool:
+    """Whether the service raises the version, whatever it is, so that the write fails where it is stored and no number."""
+    return plan.names.version is not None and plan.version is None and plan.verb in ("update", "upsert")
 
 
 def stored_version(item: Item, attribute: str | None) -> int | None:
