@@ -74,6 +74,7 @@ class Bench:
     def __init__(self) -> None:
         self.now = 0.0
         self.waits: list[float] = []
+        self.interrupts_waits = False
         self.backend = Scripted()
         ids = itertools.count()
         clock = sw.Clock(lambda: 1.9e9 + self.now, lambda: self.now, self.wait)
@@ -83,6 +84,8 @@ class Bench:
         self.notes = table.of(Note)
 
     def wait(self, seconds: float) -> None:
+        if self.interrupts_waits:
+            raise KeyboardInterrupt
         self.now += seconds
         self.waits.append(seconds)
 
@@ -227,6 +230,16 @@ def test_an_interrupted_batch_is_remembered_as_in_doubt(bench: Bench) -> None:
         raise KeyboardInterrupt
 
     bench.backend.script = [interrupt]
+    with pytest.raises(KeyboardInterrupt):
+        bench.notes.unsafe_batch_put(some(1))
+    with pytest.raises(sw.AlreadyExists) as refused:
+        bench.notes.create(Note(id="000"))
+    assert refused.value.own_earlier_write
+
+
+def test_a_batch_that_is_interrupted_between_its_attempts_is_remembered_too(bench: Bench) -> None:
+    bench.backend.script = [bench.backend.lose_answer]
+    bench.interrupts_waits = True
     with pytest.raises(KeyboardInterrupt):
         bench.notes.unsafe_batch_put(some(1))
     with pytest.raises(sw.AlreadyExists) as refused:

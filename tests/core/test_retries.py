@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -151,6 +152,49 @@ def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_may_have_been_appl
 
     with pytest.raises(sw.VersionConflict):
         transfer()
+    assert bench.notes.get(Note.key_of("n")).count == 1
+
+
+def add_one(bench: Bench) -> None:
+    bench.notes.update(Note.key_of("n"), Note.count.add(1))
+
+
+def add_one_in_a_transaction(bench: Bench) -> None:
+    with bench.db.table("things", key=("pk",), discriminator=None).transaction() as tx:
+        tx.update(Note.key_of("n"), Note.count.add(1))
+
+
+def put_one_in_a_batch(bench: Bench) -> None:
+    bench.notes.unsafe_batch_put([Note(id="n", count=1)])
+
+
+@pytest.mark.parametrize("write", [add_one, add_one_in_a_transaction, put_one_in_a_batch])
+def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_was_interrupted(bench: Bench, write: Callable[[Bench], None]) -> None:
+    """A body that sets a limit to a write, for instance, goes on after it; the write may have taken effect."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def overtake() -> None:
+        accounts = bench.other.of(Account)
+        accounts.put(accounts.get(KEY).replace(balance=100))
+
+    steps = (
+        Step(Deliver(), Where(operations=("UpdateItem", "TransactWriteItems", "BatchWriteItem")), after=("interrupt",)),
+        Step(Deliver(), Where(operations=("PutItem",)), before=("overtake",)),
+    )
+    bench.faults.follow(FaultPlan(steps), actions={"interrupt": interrupt, "overtake": overtake})
+
+    @bench.db.retry_on_conflict()
+    def transfer() -> None:
+        account = bench.accounts.get(KEY)
+        with contextlib.suppress(KeyboardInterrupt):
+            write(bench)
+        bench.accounts.put(account.replace(balance=account.balance + 5))
+
+    with pytest.raises(sw.VersionConflict) as raised:
+        transfer()
+    assert "not run again" in " ".join(raised.value.__notes__)
     assert bench.notes.get(Note.key_of("n")).count == 1
 
 

@@ -10,6 +10,7 @@ from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.decisions import CONFLICT_CODES, AnswerClass, Decision, brings_doubt, class_of_answer, decide, decide_at_deadline
 from surewrite.core.effects import Moment, Steps, now, pause, random_number, send
 from surewrite.core.environment import Environment
+from surewrite.core.frozen import quickly_made
 from surewrite.core.observation import Observation, ObservationKind
 from surewrite.core.outcomes import RefusalReason
 from surewrite.core.plans import Plan, classify_refusal, explain_refusal, is_own
@@ -41,6 +42,14 @@ applied_in_this_run: ContextVar[AppliedWrites | None] = ContextVar("surewrite_ap
 """Set by the retry of a body around each run, so that a write inside it is seen without being handed through."""
 
 
+def count_applied(writes: int = 1) -> None:
+    """Tell the run of a body that this is part of, if there is one, of writes that were applied, or may have been."""
+    applied = applied_in_this_run.get()
+    if applied is not None:
+        applied.count += writes
+
+
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a plan ended: the final word and what it rests on. ``item`` is what the service returned, or the item that refused.
@@ -121,6 +130,7 @@ def _timeout(environment: Environment, moment: Moment, deadline: float) -> float
 
 def _record_interruption(environment: Environment, plan: Plan, course: _Course, interruption: BaseException) -> None:
     """An interrupted write is in doubt: it is kept in the registry, and the interrupt carries its plan."""
+    count_applied()
     if plan.stamp is not None:
         environment.doubts.add(plan.stamp, course.moment.monotonic)
     interruption.add_note(f"surewrite: a {plan.verb} of {plan.entity} was interrupted after it was begun: it may have taken effect")
@@ -187,9 +197,7 @@ def read_until_answered(environment: Environment, plan: Plan, deadline: float) -
 def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:
     _count(environment, plan, ending)
     if ending.decision in (Decision.APPLIED, Decision.RECOVERED, Decision.GONE, Decision.UNKNOWN, Decision.SUPERSEDED):
-        applied = applied_in_this_run.get()
-        if applied is not None:
-            applied.count += 1
+        count_applied()
     if ending.decision in (Decision.UNKNOWN, Decision.SUPERSEDED) and plan.stamp is not None:
         environment.doubts.add(plan.stamp, moment.monotonic)
     if environment.observer is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from surewrite.core import limits
 from surewrite.core.answers import Answer, NotSent, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds
+from surewrite.core.attempts import ATTEMPTS_MAX, Ending, backoff_seconds, count_applied
 from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
 from surewrite.core.conclusions import conclude, stored_entity
 from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
@@ -162,9 +162,19 @@ def _batch_write(scope: Scope, given: Sequence[Any], entry: Any, progress: Progr
 
 def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], started: Moment) -> Steps[list[tuple[int, BulkResult[Any]]]]:
     """Send until each entry is done or the deadline comes."""
+    pending = {key_token(entry.plan.key, scope.schema.key_names): entry for entry in entries}
+    try:
+        return (yield from _send_chunk(scope, pending, given, started))
+    except BaseException:
+        for entry in pending.values():
+            if entry.in_doubt:
+                _remember_doubt(scope.environment, entry, started)
+        raise
+
+
+def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Sequence[Any], started: Moment) -> Steps[list[tuple[int, BulkResult[Any]]]]:
     environment = scope.environment
     done: list[tuple[int, BulkResult[Any]]] = []
-    pending = {key_token(entry.plan.key, scope.schema.key_names): entry for entry in entries}
     moment = started
     answer: Answer = _UNPROCESSED
     number = 0
@@ -213,11 +223,12 @@ def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, moment: Momen
         raise
     except BaseException:
         for entry in entries:
-            _remember_doubt(environment, entry, moment)
+            entry.in_doubt = True
         raise
 
 
 def _remember_doubt(environment: Environment, entry: _Entry, moment: Moment) -> None:
+    count_applied()
     if entry.plan.stamp is not None:
         environment.doubts.add(entry.plan.stamp, moment.monotonic)
 
@@ -241,8 +252,6 @@ def _ended(scope: Scope, entry: _Entry, given: Sequence[Any], decision: Decision
             _remember_doubt(scope.environment, entry, started)
         return entry.index, BulkResult(given[entry.index], error=error)
     assert not isinstance(outcome, Refused)
-    applied = applied_in_this_run.get()
-    if applied is not None:
-        applied.count += 1
+    count_applied()
     item = stored_entity(scope, plan, given[entry.index], plan.stamp_of(number)) if plan.verb == "put" else None
     return entry.index, BulkResult(given[entry.index], Applied(item, outcome.once, attempts=number))

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, Ending, applied_in_this_run, backoff_seconds, describe_answer, read_until_answered
+from surewrite.core.attempts import ATTEMPTS_MAX, Ending, backoff_seconds, count_applied, describe_answer, read_until_answered
 from surewrite.core.changed import changed_item
 from surewrite.core.claim_rounds import commit_with_claims
 from surewrite.core.conclusions import about_version, read_after, refusal, rejection, stored_entity
@@ -132,6 +132,7 @@ def _interruptible(environment: Environment, course: _Course, steps: Steps[R]) -
     except BaseException as interruption:
         if course.sent is not None and (course.in_doubt or course.under_way):
             _remember_doubt(environment, course.plan, course.sent)
+            _count_applied(course.plan)
             interruption.add_note("surewrite: a transaction was interrupted after it was begun: it may have taken effect")
             vars(interruption)["plan"] = course.plan
         raise
@@ -372,9 +373,7 @@ def _item_left(action: Action, intent: Intent, before: Item) -> Any:
 
 
 def _count_applied(plan: TransactionPlan) -> None:
-    applied = applied_in_this_run.get()
-    if applied is not None:
-        applied.count += sum(action.plan.verb != "check" for action in plan.actions)
+    count_applied(sum(action.plan.verb != "check" for action in plan.actions))
 
 
 def _observe(environment: Environment, course: _Course, kind: ObservationKind, answer: str) -> None:
