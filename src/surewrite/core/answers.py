@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surewrite.core.frozen import quickly_made
 from surewrite.core.values import Item
 
 
@@ -18,6 +19,7 @@ class Reason:
     item: Item | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Success:
     """The service answered that it did what was asked.
@@ -31,6 +33,7 @@ class Success:
     server_time: float | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """A well-formed error of the service. Whether it proves that nothing was written depends on ``code`` and ``status``."""

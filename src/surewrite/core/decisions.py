@@ -47,6 +47,9 @@ class Guard(Enum):
     IDEMPOTENT_DELETE = "none, a delete by key"
     NOT_IDEMPOTENT = "none, and a second time counts twice"
 
+    # Members are equal only to themselves. The hash of Enum is a function of Python, called twice for each look into the table.
+    __hash__ = object.__hash__
+
     @property
     def once(self) -> bool:
         """Whether an applied write of this guard certainly took effect exactly once, whatever was in doubt."""
@@ -78,6 +81,9 @@ class AnswerClass(Enum):
     NO_ANSWER = "no well-formed answer, or a server error"
     IN_PROGRESS = "an earlier attempt under this token is still running"
     MISMATCH = "the token belongs to another content"
+
+    # As that of a guard.
+    __hash__ = object.__hash__
 
 
 class Decision(Enum):

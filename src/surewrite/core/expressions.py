@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from surewrite.core.frozen import quickly_made
 from surewrite.core.values import AttributeValue
 
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -17,6 +18,7 @@ Sign = Literal["+", "-"]
 FunctionName = Literal["attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Name:
     """A document path: attribute name, then map keys (text) and list indexes (int)."""
@@ -24,6 +26,7 @@ class Name:
     parts: tuple[str | int, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Value:
     """A constant. Its text never stands in an expression or in a message."""
@@ -39,12 +42,14 @@ class Size:
     name: Name
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class IfNotExists:
     name: Name
     default: Operand
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     operator: Sign
@@ -61,6 +66,7 @@ class ListAppend:
 Operand = Name | Value | Size | IfNotExists | Arithmetic | ListAppend
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Compare:
     operator: Comparator
@@ -81,22 +87,26 @@ class In:
     choices: tuple[Operand, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Function:
     function: FunctionName
     arguments: tuple[Operand, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class And:
     parts: tuple[ConditionTree, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Or:
     parts: tuple[ConditionTree, ...]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Not:
     part: ConditionTree
@@ -105,6 +115,7 @@ class Not:
 ConditionTree = Compare | Between | In | Function | And | Or | Not
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SetTo:
     target: Name
@@ -116,6 +127,7 @@ class Remove:
     target: Name
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AddTo:
     """ADD: a number to a number, or the elements of a set to a set."""

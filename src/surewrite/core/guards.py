@@ -30,9 +30,11 @@ from surewrite.core.expressions import (
     conjuncts,
     names_read,
 )
+from surewrite.core.frozen import quickly_made
 from surewrite.core.values import AttributeValue, compare, equal, type_of
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Mark:
     """Where a guarded write shows that it took effect: the attribute, and the order or operation id that it leaves there."""
@@ -41,6 +43,7 @@ class Mark:
     value: AttributeValue
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class StructuralGuard:
     guard: Guard

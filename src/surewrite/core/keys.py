@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeGuard, TypeVar
 
+from surewrite.core.frozen import quickly_made
 from surewrite.core.templates import KeyValue
 from surewrite.errors import InvalidRequest
 
 EC_co = TypeVar("EC_co", covariant=True)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Demand:
     """What a write says of the stored version: that it must be ``version`` (``None``: that there is none), or, unchecked, nothing."""
@@ -23,6 +25,7 @@ class Demand:
     version: int | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, repr=False)
 class Key(Generic[EC_co]):
     """Names one item: enough to read it. Equal keys name one item; hashable.
@@ -45,6 +48,7 @@ class Key(Generic[EC_co]):
         return self._described()
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, repr=False)
 class Target(Key[EC_co]):
     """Names one item and says what its version must be: enough to change it. ``demand`` is ``None`` for a type without a version."""
@@ -57,6 +61,7 @@ class Target(Key[EC_co]):
         return f"{self._described()}.{f'if_version({self.demand.version})' if self.demand.checked else 'ignore_version()'}"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True, repr=False)
 class VersionedKey(Key[EC_co]):
     """Names one item of a type with a version. To change it, say what the version must be."""

@@ -8,6 +8,7 @@ from dataclasses import field as described
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from surewrite.core.frozen import quickly_made
 from surewrite.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -66,6 +67,7 @@ class TakenValue:
     owner: Key[Any] | None = described(repr=False)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Applied(Generic[E]):
     """The write took effect.
@@ -90,6 +92,7 @@ class Applied(Generic[E]):
         return True
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Refusal(Generic[E]):
     """Why a write, or one action of a transaction, was refused. It is true, so that ``if refusal := result.refusal_of(marker)`` asks whether there is one.
@@ -136,6 +139,7 @@ class Refusal(Generic[E]):
         return _ERRORS[self.reason](message, key=self.key, attempts=self.attempts, item=self.item, own_earlier_write=self.own_earlier_write)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Refused(Refusal[E]):
     """The write did not take effect, and no attempt of it can any more. As an outcome it is false."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from surewrite.core.decisions import AnswerClass, Guard
 from surewrite.core.expressions import ChangeTree
+from surewrite.core.frozen import quickly_made
 from surewrite.core.guards import Mark, shows_newer_order, shows_operation
 from surewrite.core.outcomes import RefusalReason
 from surewrite.core.requests import Request
@@ -52,6 +53,7 @@ class Names:
     time_to_live: str | None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The state that a loaded entity was read in, which its write demands to find."""
@@ -68,6 +70,7 @@ class VersionDemand:
     version: int | None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One write, ready to be sent any number of times with the same content."""

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surewrite.core.frozen import quickly_made
 
+
+@quickly_made
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """One call of the service: the operation's name and its body in the service's own shape.

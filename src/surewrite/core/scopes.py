@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from surewrite.core.conditions import Condition
 from surewrite.core.effects import Moment
 from surewrite.core.environment import Environment
+from surewrite.core.frozen import quickly_made
 from surewrite.core.plans import InDoubt, Names, Returning
 from surewrite.core.schemas import BoundSchema
 
@@ -38,6 +39,7 @@ class Scope:
         return self.schema.entity.__name__
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Occasion:
     """What a plan is made of besides the intent: one reading of the clock and one new id."""
@@ -51,6 +53,7 @@ class Occasion:
         return floor(self.moment.server)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the caller said beside the intent."""

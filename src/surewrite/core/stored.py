@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from surewrite.core.frozen import quickly_made
 from surewrite.core.values import AttributeValue
 
 E = TypeVar("E")
@@ -17,6 +18,7 @@ NOTHING_HELD: Final[Mapping[str, AttributeValue]] = {}
 """Of an entity type without unique fields."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Stored:
     """The state of an item as an entity was read or stored: version, stamp and birth (``None`` where it has none).
