@@ -196,16 +196,20 @@ class OutcomeUnknown(SurewriteError):
         self.superseded = superseded
         self._settlement = settlement
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The error in another process. What settles it stays where the connection is."""
+        return type(self), self.args, {**self.__dict__, "_settlement": None}
+
     def settle(self) -> Operation[Any]:
         """An operation that settles a transaction after all: ``db.run(error.settle())`` gives its result, or raises this error again.
 
         The result is what ``try_commit`` gives. A single write that moved unique values was a transaction too; its result is an
         ``Applied`` or ``Refused``, as its ``try_`` form gives it.
         It settles either way within four minutes of the first attempt; until nine it can still prove that nothing was written.
-        Raises ``InvalidRequest`` for any other single write, which nothing but a read can settle.
+        Raises ``InvalidRequest`` for any other single write, which nothing but a read can settle, and in another process than the one that sent it.
         """
         if self._settlement is None:
-            raise InvalidRequest("only a transaction can be settled later; read the item that this write was for", key=self.key)
+            raise InvalidRequest("only a transaction can be settled later, in the process that sent it; read what this write was for", key=self.key)
         settlement: Operation[Any] = self._settlement
         return settlement
 

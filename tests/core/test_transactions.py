@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -281,6 +282,19 @@ def test_a_commit_that_ended_before_anything_was_sent_can_be_made_again() -> Non
         tx.commit()
     tx.create(Note(id="a"))
     assert tx.commit()
+
+
+def test_the_word_unknown_reaches_another_process() -> None:
+    """A pool of processes pickles what a task raises; an error that cannot be pickled is replaced by one that says nothing of the write."""
+    endpoint = Endpoint(Step(LoseAnswer(), TRANSACTIONS, nth=3, times=None))
+    with pytest.raises(sw.OutcomeUnknown) as raised:
+        endpoint.commit("a")
+    told: sw.OutcomeUnknown = pickle.loads(pickle.dumps(raised.value))
+    assert type(told) is sw.OutcomeUnknown
+    assert (str(told), told.key, told.attempts) == (str(raised.value), raised.value.key, raised.value.attempts)
+    assert told.plan.request().body == raised.value.plan.request().body
+    with pytest.raises(sw.InvalidRequest, match="in the process that sent it"):
+        told.settle()
 
 
 def test_a_block_commits_at_its_end_and_not_where_it_raises() -> None:

@@ -75,6 +75,10 @@ class Action:
     plan: Plan
     intents: tuple[Intent, ...]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An action in another process: what is sent. Intents hold functions, and markers that nobody has there."""
+        return Action, (self.plan, ())
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionPlan:
