@@ -11,7 +11,7 @@ import pytest
 import surewrite as sw
 from surewrite import Attribute, VersionedEntity
 from surewrite.core.answers import Answer, Success
-from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, new_id, pause, release, send, start_side, stop_side
+from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, call_user_within, new_id, pause, release, send, start_side, stop_side
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.asynchronous import AsyncDriver
@@ -57,6 +57,46 @@ def test_user_code_is_awaited_where_it_is_awaitable() -> None:
         return await driver.run(call_user(slow, 1)), await driver.run(call_user(int, "7"))
 
     assert asyncio.run(main()) == (2, 7)
+
+
+def test_user_code_that_is_awaited_beyond_its_time_limit_is_cancelled_and_the_operation_goes_on() -> None:
+    ended: list[str] = []
+
+    async def stay() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    def steps() -> Steps[str]:
+        try:
+            yield from call_user_within(0.001, stay)
+        except TimeoutError:
+            return "went on after " + (yield from call_user_within(60.0, ended.pop))
+        return "stayed"
+
+    async def main() -> str:
+        return await driver_of(Silent()).run(steps())
+
+    assert asyncio.run(main()) == "went on after cancelled"
+
+
+def test_a_cancellation_of_the_task_is_no_time_limit_of_the_user_code_in_it() -> None:
+    begun: list[asyncio.Event] = []
+
+    async def stay() -> None:
+        begun[0].set()
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        begun.append(asyncio.Event())
+        task = asyncio.create_task(driver_of(Silent()).run(call_user_within(60.0, stay)))
+        await begun[0].wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
 
 
 def test_a_cancelled_task_throws_the_cancellation_into_its_operation() -> None:

@@ -11,7 +11,8 @@ from tests.schedules.world import START_SECONDS, TABLE, Note, World
 import surewrite as sw
 from surewrite import Attribute, VersionedEntity
 from surewrite.recipes.consumers import Consumed, Consumer, LastConsumed
-from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow, bucket_of
+from surewrite.recipes.key_parts import bucket_of
+from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow
 from surewrite.testing.faults import ApplyLate, LoseAnswer, LoseRequest, ServerError, Step, Where
 
 COMMITS = Where(operations=("TransactWriteItems",))

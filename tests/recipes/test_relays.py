@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 from tests.schedules.world import START_SECONDS, TABLE, World
 
 import surewrite as sw
+from surewrite.recipes.key_parts import bucket_of
 from surewrite.recipes.leases import LeaseRecord
-from surewrite.recipes.outbox import Outbox, OutboxRow, bucket_of
+from surewrite.recipes.outbox import Outbox, OutboxRow
 from surewrite.recipes.relays import Delivery, Relay, RelayProgress
 from surewrite.testing.faults import Deliver, LoseAnswer, LoseRequest, Step, Where
 
@@ -190,6 +192,24 @@ def test_a_relay_that_stands_still_in_publish_delivers_late_and_goes_no_further(
     assert (broker.got, second.got) == (["k#1"], ["k#1", "k#2", "k#3"])
     assert (found.lost, found.overran) == (1, 1)
     assert second.deliveries[0].fence > broker.deliveries[0].fence
+
+
+def test_a_publish_that_is_awaited_beyond_its_time_is_cancelled_and_tried_again(world: World) -> None:
+    if world.kind != "asyncio":
+        pytest.skip("plain code cannot be stopped")
+    got: list[str] = []
+    hung: list[str] = []
+
+    async def publish(delivery: Delivery) -> None:
+        if delivery.number == 2 and not hung:
+            hung.append(delivery.id)
+            await asyncio.Event().wait()
+        got.append(delivery.id)
+
+    emitted(world, 1, 2, 3)
+    rows = Relay(Outbox(world.db.table(TABLE), "o", buckets=1), publish, poison="block", publish_timeout_seconds=0.01)
+    found = run(world, rows.run_once())
+    assert (got, hung, found.published, found.blocked) == (["k#1", "k#2", "k#3"], ["k#2"], 3, ())
 
 
 def test_poison_that_blocks_holds_back_its_key_and_no_other_one(world: World) -> None:

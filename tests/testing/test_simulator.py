@@ -12,7 +12,7 @@ import pytest
 
 import surewrite as sw
 from surewrite import Attribute, Entity
-from surewrite.core.effects import Lock, Operation, acquire, join_side, pause, release, start_side, stop_side
+from surewrite.core.effects import Lock, Operation, acquire, call_user_within, join_side, pause, release, start_side, stop_side
 from surewrite.testing.choices import Choices
 from surewrite.testing.faults import NO_FAULTS, ApplyLate, FaultPlan, LoseAnswer, LoseRequest, NotSentAtAll, Reject, ServerError, Step, Throttle, Where
 from surewrite.testing.runs import run_by_seed
@@ -257,6 +257,50 @@ def test_a_lock_excludes_and_a_side_operation_is_joined_or_stopped(blocking: boo
     world.run_to_end()
     assert order == ["first in", "first out", "second in", "first", None]
     assert world.ledger.calls[0].ended < 10
+
+
+def test_awaited_user_code_ends_at_its_time_limit_by_the_clients_own_clock() -> None:
+    seen: list[str] = []
+    world = quiet_world()
+
+    async def stay(client, seconds: float) -> str:
+        try:
+            await client.pause(seconds)
+        except asyncio.CancelledError:
+            seen.append(f"cancelled at {world.now:g}")
+            raise
+        return "in time"
+
+    async def code(client):
+        for seconds in (1.0, 20.0):
+            try:
+                seen.append(await client.db.run(Operation(lambda seconds=seconds: call_user_within(5.0, stay, client, seconds))))
+            except TimeoutError:
+                seen.append(f"told at {world.now:g}")
+
+    world.client("alice", code)
+    world.run_to_end()
+    assert seen == ["in time", "cancelled at 6", "told at 6"]
+
+
+def test_a_process_that_stands_still_is_not_at_the_time_limit_of_its_user_code() -> None:
+    told_at: list[float] = []
+
+    async def stay(client) -> None:
+        client.process.freeze(100.0)
+        await client.pause(20.0)
+
+    async def code(client):
+        try:
+            await client.db.run(Operation(lambda: call_user_within(5.0, stay, client)))
+        except TimeoutError:
+            told_at.append(client.now)
+
+    world = quiet_world()
+    world.client("alice", code)
+    world.run_to_end()
+    # The pause of 20 seconds is over when the process goes on; its clock has not moved.
+    assert told_at == []
 
 
 def test_a_client_that_waits_for_ever_is_found() -> None:

@@ -65,10 +65,14 @@ class NewId:
 
 @dataclass(frozen=True, slots=True)
 class CallUser:
-    """Call code of the user; awaited where its result is awaitable and the driver can. Answered with its result."""
+    """Call code of the user; awaited where its result is awaitable and the driver can. Answered with its result.
+
+    What is awaited for longer than ``timeout_seconds`` is cancelled, and answered with ``TimeoutError``. Plain code cannot be stopped.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    timeout_seconds: float | None = None
 
 
 class Lock:
@@ -160,6 +164,12 @@ def new_id() -> Steps[str]:
 def call_user(function: Callable[..., Any], *arguments: Any) -> Steps[Any]:
     """Call code of the user and give its result."""
     result: Any = yield CallUser(function, arguments)
+    return result
+
+
+def call_user_within(timeout_seconds: float, function: Callable[..., Any], *arguments: Any) -> Steps[Any]:
+    """The same, with a time limit that is kept where the result is awaited. Raises ``TimeoutError``."""
+    result: Any = yield CallUser(function, arguments, timeout_seconds)
     return result
 
 

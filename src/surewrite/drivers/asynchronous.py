@@ -125,9 +125,12 @@ class _Run:
                 return None
             case DrawRandom():
                 return driver.draw()
-            case CallUser(function=function, arguments=arguments):
+            case CallUser(function=function, arguments=arguments, timeout_seconds=seconds):
                 result = function(*arguments)
-                return await result if inspect.isawaitable(result) else result
+                if not inspect.isawaitable(result):
+                    return result
+                async with asyncio.timeout(seconds):
+                    return await result
             case Acquire(lock=lock):
                 await driver.lock_for(lock).acquire()
                 self._held.append(lock)

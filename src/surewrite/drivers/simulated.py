@@ -7,8 +7,9 @@ takes none (clock, chance, ids) is asked of the host on the spot.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Generator
+from collections.abc import Awaitable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -46,6 +47,14 @@ class Wish:
     effect: Send | Pause | Acquire | StopSide
 
 
+@dataclass(slots=True, eq=False)
+class Alarm:
+    """A time limit of awaited user code. ``rang`` is whether the code was cancelled for it; one that is ``off`` does not ring any more."""
+
+    rang: bool = False
+    off: bool = False
+
+
 class Host(Protocol):
     """What runs a client: it answers wishes, owns time and chance, and sees each operation begin and end."""
 
@@ -66,6 +75,10 @@ class Host(Protocol):
     def release(self, call: Any, lock: Lock) -> None: ...
 
     def start_side(self, call: Any, operation: Operation[Any]) -> object: ...
+
+    def set_alarm(self, seconds: float) -> Alarm:
+        """Cancel, after so many seconds of the client's own clock, whatever the code that is running waits for then."""
+        ...
 
     def switch(self, wish: Wish) -> Any:
         """Let everything else go on until the wish is answered. For blocking operations only."""
@@ -92,10 +105,10 @@ def perform(host: Host, steps: Steps[R], *, awaits: bool) -> Generator[Wish, Any
                         value = host.new_id()
                     case DrawRandom():
                         value = host.draw()
-                    case CallUser(function=function, arguments=arguments):
+                    case CallUser(function=function, arguments=arguments, timeout_seconds=seconds):
                         value = function(*arguments)
                         if awaits and inspect.isawaitable(value):
-                            value = yield from value.__await__()
+                            value = yield from (value.__await__() if seconds is None else _within(host, seconds, value))
                     case Release(lock=lock):
                         host.release(call, lock)
                     case StartSide(operation=operation):
@@ -114,6 +127,18 @@ def perform(host: Host, steps: Steps[R], *, awaits: bool) -> Generator[Wish, Any
     except BaseException as error:
         host.end(call, None, error)
         raise
+
+
+def _within(host: Host, seconds: float, value: Awaitable[Any]) -> Generator[Wish, Any, Any]:
+    alarm = host.set_alarm(seconds)
+    try:
+        return (yield from value.__await__())
+    except asyncio.CancelledError:
+        if not alarm.rang:
+            raise
+        raise TimeoutError from None
+    finally:
+        alarm.off = True
 
 
 class Awaited:

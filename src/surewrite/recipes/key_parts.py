@@ -1,7 +1,8 @@
-"""Belongs here: keys that users give to recipes, as one text. Must not be here: key templates of entities."""
+"""Belongs here: keys that users give to recipes, as one text, and how texts are spread. Must not be here: key templates of entities."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -32,6 +33,11 @@ def _escaped(part: object, what: str) -> str:
         raise InvalidRequest(f"{what}: a part of the key is empty: it would be one key for all calls")
     # "#" ends a value in the key templates of the recipes, "/" joins parts.
     return text.replace("%", "%25").replace("#", "%23").replace("/", "%2F")
+
+
+def bucket_of(text: str, count: int) -> int:
+    """The bucket of a text among ``count``: the first eight bytes of its SHA-256, modulo the count. The same in every process and release."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % count
 
 
 def parts_of(text: str) -> tuple[str, ...]:

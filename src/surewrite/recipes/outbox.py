@@ -8,7 +8,6 @@ published yet are there. Source: outcomes C6.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from surewrite.core.scopes import Occasion, Scope, ScopedTable
 from surewrite.core.transaction_drafts import DraftedTransaction, Intent
 from surewrite.errors import InvalidRequest
 from surewrite.recipes.documents import document_of, document_text
-from surewrite.recipes.key_parts import RecipeKey, key_text, parts_of
+from surewrite.recipes.key_parts import RecipeKey, bucket_of, key_text, parts_of
 
 BUCKETS: Final = 16
 BUCKETS_MOST: Final = 10_000
@@ -94,11 +93,6 @@ class Backlog:
     oldest_at: datetime | None
     lag_seconds: float | None
     complete: bool = True
-
-
-def bucket_of(ordering_key: str, count: int) -> int:
-    """The bucket of a key among ``count``: the first eight bytes of its SHA-256, modulo the count. The same in every process and release."""
-    return int.from_bytes(hashlib.sha256(ordering_key.encode()).digest()[:8], "big") % count
 
 
 class Outbox:

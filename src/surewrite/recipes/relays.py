@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from surewrite.core.bulk import delete_many
-from surewrite.core.effects import Operation, Steps, call_user, now, pause, random_number
+from surewrite.core.effects import Operation, Steps, call_user, call_user_within, now, pause, random_number
 from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
@@ -46,7 +46,8 @@ class Delivery:
 
     ``id`` names the event in every delivery, ``key`` and ``number`` order it, ``key_parts`` is the key as it was given.
     ``fence`` is higher than that of every relay of this bucket before. ``publish`` has to come to its end within
-    ``timeout_seconds``: give it to the broker's client as its own time limit.
+    ``timeout_seconds``. What is awaited is cancelled then, which counts as not published. Plain code cannot be stopped: give
+    it to the broker's client as its own time limit.
     """
 
     id: str
@@ -64,7 +65,7 @@ class RelayProgress:
     """What a relay did, so far or in all.
 
     ``blocked`` and ``skipped`` are ids of events that could not be published. ``deferred`` counts events that wait for an
-    earlier one of their key, ``overran`` calls of ``publish`` that took longer than they may, ``busy`` buckets that another
+    earlier one of their key, ``overran`` calls of ``publish`` that took longer than they may or were cancelled for it, ``busy`` buckets that another
     relay holds, ``lost`` those that were lost to another. ``oldest_at`` is the emission of the oldest event seen that is not
     published, ``lag_seconds`` how old the oldest one was when it was seen.
     """
@@ -293,12 +294,12 @@ class Relay:
                 return False
             began = yield from now()
             try:
-                yield from call_user(self._publish, self._delivery(row, drain.hold))
+                yield from call_user_within(self._publish_timeout_seconds, self._publish, self._delivery(row, drain.hold))
                 failure = None
             except Exception as error:  # noqa: BLE001 - whatever publish raises means that the event was not published
                 failure = error
             ended = yield from now()
-            tally.overran += ended.monotonic - began.monotonic > self._publish_timeout_seconds
+            tally.overran += ended.monotonic - began.monotonic >= self._publish_timeout_seconds
             if failure is None:
                 tally.published += 1
                 drain.passed[row.ordering_key] = row.number

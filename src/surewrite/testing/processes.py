@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.effects import Acquire, Lock, Moment, Operation, Pause, Send, Steps, StopSide
 from surewrite.drivers.clocks import ServerOffset
-from surewrite.drivers.simulated import Wish, perform, run_wishes
+from surewrite.drivers.simulated import Alarm, Wish, perform, run_wishes
 from surewrite.testing.choices import Choices
 from surewrite.testing.ledger import Attempt, Call, Ledger
 from surewrite.testing.network import Network
@@ -23,6 +23,9 @@ from surewrite.testing.words import word_of
 from surewrite.testing.world_settings import WorldSettings
 
 FREEZE_SHORT_SECONDS = 3.0
+ALARM_EARLY_SECONDS = 1e-6
+"""Sums of seconds are not exact: a time limit that is so near has come."""
+
 STEPS_MAX = 100_000
 """A process that makes more steps than this in one world runs in circles."""
 
@@ -206,6 +209,23 @@ class Process:
         self._sides[strand] = side
         self.world.after(0.0, self.go_on, strand, 0, None, None)
         return side
+
+    def set_alarm(self, seconds: float) -> Alarm:
+        alarm = Alarm()
+        assert self._active is not None
+        self.world.after(seconds, self._ring, alarm, self._active, self.moment().monotonic + seconds)
+        return alarm
+
+    def _ring(self, alarm: Alarm, strand: Strand, due: float) -> None:
+        if alarm.off or strand.done:
+            return
+        left = due - self.moment().monotonic
+        if left > ALARM_EARLY_SECONDS:
+            # The process stood still meanwhile, and so did its clock.
+            self.world.after(left, self._ring, alarm, strand, due)
+            return
+        alarm.rang = True
+        self.go_on(strand, strand.ticket, None, strand.cancellation())
 
     def switch(self, wish: Wish) -> Any:
         if self.ended:

@@ -70,7 +70,8 @@ async def _change(client: AsyncClient, id_: str, state: str) -> object:
 def _relay(client: AsyncClient, delivered: list[Delivery], *, refuses: bool = True) -> Relay:
     async def publish(delivery: Delivery) -> None:
         if refuses:
-            await client.think(LEASE_SECONDS / 4)
+            # Now and then longer than it may take, and then it is cancelled.
+            await client.think(LEASE_SECONDS / 2)
             if client.choose(4) == 3:
                 raise ConnectionError("the broker refuses")
         delivered.append(delivery)
