@@ -9,7 +9,9 @@ import pytest
 from tests.schedules.world import TABLE, World
 
 import surewrite as sw
+from surewrite import Attribute, Entity
 from surewrite.core.effects import Operation
+from surewrite.recipes.idempotency import Idempotency
 from surewrite.recipes.sharded_counters import CounterShard, CounterShards, ShardedCounter
 from surewrite.testing.faults import WRITES, ApplyLate, Conflict, Deliver, LoseAnswer, Step, Where
 
@@ -17,8 +19,15 @@ ON_SHARDS = Where(operations=WRITES, mentions="SHARD#")
 ON_SUMS = Where(operations=("TransactGetItems",))
 
 
+class Page(Entity, discriminator="PAGE", partition_key="PAGE#{id}", sort_key="PAGE"):
+    id: Attribute[str]
+
+
 def run(world: World, operation: Operation[Any]) -> Any:
-    found = world.db.run(operation)
+    return await_in(world, world.db.run(operation))
+
+
+def await_in(world: World, found: Any) -> Any:
     return found if world.kind == "blocking" else world.run(found)
 
 
@@ -85,6 +94,55 @@ def test_an_exact_addition_whose_answer_is_lost_counts_once(world) -> None:
     run(world, counter.add())
     world.release()
     assert run(world, counter.sum()) == 2
+
+
+@pytest.mark.needs("transactions honour tokens")
+async def test_an_addition_in_a_transaction_counts_once_if_the_rest_of_it_takes_effect_and_else_not(db, shop) -> None:
+    counter = ShardedCounter(shop, "likes", shards=3)
+    for user in ("ann", "bob", "ann"):
+        tx = shop.transaction()
+        like = tx.create(Page(id=user))
+        added = await db.run(counter.add_to(tx))
+        result = await tx.try_commit()
+        assert result.refusal_of(added) is None
+        assert (result.refusal_of(like) is None) is bool(result)
+    assert await db.run(counter.exact_sum()) == 2
+
+
+def test_an_addition_in_an_idempotent_effect_counts_once_for_its_key(world) -> None:
+    counter = counter_of(world, shards=3)
+    keys = Idempotency(world.db.table(TABLE), "like")
+
+    def like(tx: Any) -> Any:
+        added = world.db.run(counter.add_to(tx, 5))
+
+        async def answered() -> str:
+            await added
+            return "liked"
+
+        return "liked" if world.kind == "blocking" else answered()
+
+    for _ in range(3):
+        assert run(world, keys.once("request 1", like)).answer == "liked"
+    assert run(world, counter.exact_sum()) == 5
+
+
+def test_a_named_transaction_that_adds_is_the_same_bytes_in_another_process(world) -> None:
+    for _ in range(2):
+        tx = world.db.table(TABLE).transaction(token="like 1")
+        run(world, counter_of(world, shards=50).add_to(tx))
+        assert await_in(world, tx.try_commit())
+    assert run(world, counter_of(world).exact_sum()) == 1
+
+
+def test_additions_to_one_counter_in_one_transaction_take_a_shard_each_while_there_are_some(world) -> None:
+    counter, tx = counter_of(world, shards=3), world.db.table(TABLE).transaction()
+    for amount in (1, 10, 100):
+        run(world, counter.add_to(tx, amount))
+    with pytest.raises(sw.InvalidRequest, match="add the amounts up"):
+        run(world, counter.add_to(tx))
+    assert await_in(world, tx.try_commit())
+    assert run(world, counter.exact_sum()) == 111
 
 
 # ----------------------------------------------------------------------------------------------------------- schedules of C4

@@ -24,10 +24,10 @@ from surewrite.core.conditions import Change
 from surewrite.core.effects import Operation, Steps, new_id, now
 from surewrite.core.entities import Attribute, Entity, attribute
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Canceled, RefusalReason
+from surewrite.core.outcomes import Canceled, Marker, RefusalReason
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, Scope, ScopedTable
-from surewrite.core.transaction_drafts import TransactionDraft
+from surewrite.core.transaction_drafts import DraftedTransaction, TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, create, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict
@@ -125,8 +125,9 @@ class AtMostOnceCounter:
 class TransactionalCounter:
     """An exact counter that does not tell the count after an addition, since a transaction gives nothing back. Two write units an addition.
 
-    Exact for each call; what must be exact across a crash of the caller too is an operation of ``ExactCounter`` or an event of
-    ``WindowedCounter``. Additions that meet cancel each other and are tried again until the deadline; other writers of the
+    Exact for each call; what must be exact across a crash of the caller too is put into a transaction that makes sure of it
+    (``add_to``), or is an operation of ``ExactCounter`` or an event of ``WindowedCounter``. Additions that meet cancel each other and
+    are tried again until the deadline; other writers of the
     row meet them as conflicts. Needs an endpoint that honours tokens.
     """
 
@@ -139,13 +140,25 @@ class TransactionalCounter:
         """Add exactly once. Raises ``OutcomeUnknown`` only where no fence could settle a commit in doubt, ``TransactionConflict`` if not made."""
         return Operation(lambda: self._add(amount))
 
+    def add_to(self, tx: DraftedTransaction, amount: int = 1) -> Operation[Marker[CounterRow]]:
+        """Put an addition into a transaction of yours: it counts once if the rest of it takes effect, and not at all if not, exactly.
+
+        So what is counted may be what makes sure that it counts once, also after a crash: a create of the like itself, or the record of
+        ``Idempotency``. One action, and two write units.
+        """
+        return Operation(lambda: self._add_to(tx.draft, amount))
+
     def value(self) -> Operation[int]:
         """The count, 0 where nothing was counted. One read unit."""
         return Operation(lambda: _count(self._scope, self._key))
 
+    def _add_to(self, draft: TransactionDraft, amount: int) -> Steps[Marker[CounterRow]]:
+        yield from ()
+        return draft.upsert(self._scope, self._key, (CounterRow.count.add(amount),), NO_OPTIONS)
+
     def _add(self, amount: int) -> Steps[None]:
         draft = TransactionDraft(self._environment)
-        draft.upsert(self._scope, self._key, (CounterRow.count.add(amount),), NO_OPTIONS)
+        yield from self._add_to(draft, amount)
         result = yield from commit(draft)
         if isinstance(result, Canceled):
             raise result.error()

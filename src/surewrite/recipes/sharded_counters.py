@@ -13,16 +13,17 @@ from surewrite.core import limits
 from surewrite.core.effects import Operation, Steps, random_number
 from surewrite.core.entities import Attribute, Entity, attribute
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Canceled
+from surewrite.core.outcomes import Canceled, Marker
 from surewrite.core.queries import Wanted, page, query
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, Scope, ScopedTable
 from surewrite.core.sort_conditions import begins_with
-from surewrite.core.transaction_drafts import TransactionDraft
+from surewrite.core.transaction_drafts import DraftedTransaction, TransactionDraft
 from surewrite.core.transactional_reads import transact_get
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, TransactionConflict
+from surewrite.recipes.key_parts import bucket_of
 
 SHARDS: Final = 10
 
@@ -76,6 +77,15 @@ class ShardedCounter:
         """
         return Operation(lambda: self._add(amount))
 
+    def add_to(self, tx: DraftedTransaction, amount: int = 1) -> Operation[Marker[CounterShard]]:
+        """Put an addition into a transaction of yours: it counts once if the rest of it takes effect, and not at all if not, exactly.
+
+        So what is counted may be what makes sure that it counts once, also after a crash: a create of the like itself, or the record of
+        ``Idempotency``. One action and two write units; the first addition also reads the number of shards. The shard of a named
+        transaction follows from its name, as long as the number of shards stays the same.
+        """
+        return Operation(lambda: self._add_to(tx.draft, amount))
+
     def sum(self) -> Operation[int]:
         """The cheap sum: one consistent query, about 1 read unit for each 30 shards.
 
@@ -100,29 +110,42 @@ class ShardedCounter:
         return Operation(lambda: self._reshard(checked))
 
     def _add(self, amount: int) -> Steps[None]:
-        written = self._written
-        if written is None:
-            written = self._written = yield from self._learn()
-        share = yield from random_number()
-        key = CounterShard.key_of(self._name, int(share * written))
-        changes = (CounterShard.count.add(amount),)
         if self._exact:
             draft = TransactionDraft(self._environment)
-            draft.upsert(self._shards, key, changes, NO_OPTIONS)
+            yield from self._add_to(draft, amount)
             result = yield from commit(draft)
             if isinstance(result, Canceled):
                 raise result.error()
             return
-        outcome = yield from upsert(self._shards, key, changes, Options(in_doubt="raise"))
+        written = yield from self._learn()
+        share = yield from random_number()
+        key = CounterShard.key_of(self._name, int(share * written))
+        outcome = yield from upsert(self._shards, key, (CounterShard.count.add(amount),), Options(in_doubt="raise"))
         if not outcome:
             raise outcome.error()
 
+    def _add_to(self, draft: TransactionDraft, amount: int) -> Steps[Marker[CounterShard]]:
+        written = yield from self._learn()
+        if draft.name is None:
+            share = yield from random_number()
+            first = int(share * written)
+        else:
+            first = bucket_of(draft.name, written)
+        used = [intent.subject for intent in draft.intents]
+        shards = (CounterShard.key_of(self._name, (first + step) % written) for step in range(written))
+        key = next((key for key in shards if key not in used), None)
+        if key is None:
+            raise InvalidRequest(f"the counter {self._name!r}: the transaction adds to each of its {written} shards already: add the amounts up")
+        return draft.upsert(self._shards, key, (CounterShard.count.add(amount),), NO_OPTIONS)
+
     def _learn(self) -> Steps[int]:
         """The number of shards that writers choose from. Stored before a shard is written, so that no reader can miss one."""
-        row: CounterShards | None = yield from get_or_none(self._rows, self._key, consistent=True)
-        if row is None:
-            row = yield from self._upsert_row()
-        return row.written
+        if self._written is None:
+            row: CounterShards | None = yield from get_or_none(self._rows, self._key, consistent=True)
+            if row is None:
+                row = yield from self._upsert_row()
+            self._written = row.written
+        return self._written
 
     def _upsert_row(self) -> Steps[CounterShards]:
         """Make the row where there is none; whoever was first has said the numbers. Setting what is missing may be done any number of times."""
