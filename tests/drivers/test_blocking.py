@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.drivers.locks import SECONDS_MAX, is_free_for_others
+from tests.interruptions import STEPS_MAX, Interrupted, interrupted_at
 
-from surewrite.core.effects import Lock, Steps, acquire, call_user, release
+from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, join_side, new_id, pause, release, start_side, stop_side
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers import blocking
 from surewrite.drivers.blocking import BlockingDriver
@@ -65,13 +68,13 @@ def test_finding_a_lock_waits_for_no_other_thread(monkeypatch: pytest.MonkeyPatc
     driver = BlockingDriver(Silent(), clock=Clock(), chance=Chance())  # type: ignore[arg-type]
     finding, go_on = threading.Event(), threading.Event()
 
-    def make_slowly() -> threading.Lock:
+    def make_slowly() -> threading.RLock:
         monkeypatch.setattr(blocking, "threading", threading)
         finding.set()
         go_on.wait(10)
-        return threading.Lock()
+        return threading.RLock()
 
-    monkeypatch.setattr(blocking, "threading", SimpleNamespace(Lock=make_slowly))
+    monkeypatch.setattr(blocking, "threading", SimpleNamespace(RLock=make_slowly))
     other = threading.Thread(target=driver.lock_for, args=(Lock(),))
     other.start()
     finding.wait(10)
@@ -83,3 +86,52 @@ def test_finding_a_lock_waits_for_no_other_thread(monkeypatch: pytest.MonkeyPatc
     other.join()
     mine.join()
     assert waited_for_nobody
+
+
+@pytest.mark.parametrize("ends", ["waits for the side", "stops the side", "leaves all to the driver"])
+def test_an_interrupt_at_each_step_of_a_run_leaves_no_lock_and_no_side_and_reaches_the_operation(ends: str) -> None:
+    seen: list[object] = []
+
+    def side() -> Steps[None]:
+        while True:
+            yield from pause(0.001)
+
+    def brief() -> Steps[None]:
+        yield from new_id()
+
+    def steps(lock: Lock) -> Steps[None]:
+        seen.append("begun")
+        try:
+            yield from acquire(lock)
+            handle = yield from start_side(Operation(brief if ends == "waits for the side" else side))
+            yield from new_id()
+            yield from release(lock)
+            if ends == "waits for the side":
+                yield from join_side(handle)
+            elif ends == "stops the side":
+                yield from stop_side(handle)
+        except Interrupted:
+            seen.append("interrupted")
+            raise
+        seen.append("ended")
+
+    driver = BlockingDriver(Silent(), clock=Clock(), chance=Chance())  # type: ignore[arg-type]
+    for step in range(1, STEPS_MAX):
+        lock = Lock()
+        seen.clear()
+        interrupted = interrupted_at(step, lambda: driver.run(steps(lock)), (Path(blocking.__file__),))  # noqa: B023 - run at once
+        assert is_free_for_others(driver.lock_for(lock)), f"an interrupt at step {step} leaves the lock held"
+        assert no_side_runs(), f"an interrupt at step {step} leaves a side running"
+        assert seen != ["begun"], f"the operation does not see an interrupt at step {step}"
+        if not interrupted:
+            assert step > 20
+            return
+    raise AssertionError("a run ends within so many steps")
+
+
+def no_side_runs() -> bool:
+    """Whether every side has ended, or ends soon: one whose start was interrupted cannot be waited for."""
+    for thread in threading.enumerate():
+        if thread.name == "surewrite-side":
+            thread.join(SECONDS_MAX)
+    return all(thread.name != "surewrite-side" for thread in threading.enumerate())

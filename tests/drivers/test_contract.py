@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.drivers.locks import SECONDS_MAX, is_free_for_others
 
 from surewrite.core.answers import Answer, NoAnswer, Success
 from surewrite.core.effects import (
@@ -33,10 +34,9 @@ from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.asynchronous import AsyncDriver
 from surewrite.drivers.blocking import BlockingDriver
 from surewrite.drivers.clocks import Chance, Clock
+from surewrite.errors import InvalidRequest
 
 REQUEST = Request("GetItem", {})
-SECONDS_MAX = 5.0
-"""Nothing here waits that long; a wait that does is a wait for ever."""
 
 
 class Endpoint:
@@ -104,7 +104,7 @@ class Runner:
 
     def is_free(self, lock: Lock) -> bool:
         if self._runner is None:
-            return not self.driver.lock_for(lock).locked()
+            return is_free_for_others(self.driver.lock_for(lock))
 
         async def looking() -> bool:
             return not self.driver.lock_for(lock).locked()
@@ -194,6 +194,19 @@ def test_a_stop_iteration_of_user_code_does_not_end_the_operation_as_if_it_had_r
     runner = make_runner()
     with pytest.raises(RuntimeError):
         runner.run(call_user(next, iter(())))
+
+
+def test_user_code_that_is_to_be_awaited_is_awaited_or_refused(make_runner: MakeRunner) -> None:
+    runner = make_runner()
+
+    async def wait() -> int:
+        return 1
+
+    if runner.kind == "asyncio":
+        assert runner.run(call_user(wait)) == 1
+    else:
+        with pytest.raises(InvalidRequest, match="so it was not run"):
+            runner.run(call_user(wait))
 
 
 def test_an_interrupt_is_thrown_into_the_operation_and_goes_on_to_the_caller(make_runner: MakeRunner) -> None:

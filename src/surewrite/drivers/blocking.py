@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, TypeVar, assert_never
+from typing import Any, NoReturn, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
 from surewrite.core.answers import Rejection, Success
@@ -29,6 +31,7 @@ from surewrite.core.effects import (
 )
 from surewrite.drivers.backend import Backend
 from surewrite.drivers.clocks import Chance, Clock, ServerOffset
+from surewrite.errors import InvalidRequest
 
 R = TypeVar("R")
 
@@ -50,15 +53,16 @@ class BlockingDriver:
         self.offset = ServerOffset()
         self._clock = clock
         self._chance = chance
-        self._locks: WeakKeyDictionary[Lock, threading.Lock] = WeakKeyDictionary()
+        # They know their thread, so that one which an interrupted thread may hold, or may not yet, can be released all the same.
+        self._locks: WeakKeyDictionary[Lock, threading.RLock] = WeakKeyDictionary()
 
     def run(self, steps: Steps[R]) -> R:
         """Perform the effects that ``steps`` yields until it returns or raises."""
         return _Run(self, stop=None).to_end(steps)
 
-    def lock_for(self, lock: Lock) -> threading.Lock:
+    def lock_for(self, lock: Lock) -> threading.RLock:
         # One step of a dict, and no lock of its own, which another thread could hold during a fork.
-        return self._locks.setdefault(lock, threading.Lock())
+        return self._locks.setdefault(lock, threading.RLock())
 
     def moment(self) -> Moment:
         wall = self._clock.wall()
@@ -103,28 +107,39 @@ class _Run:
             while True:
                 try:
                     value = self._perform(effect)
-                except BaseException as interruption:
-                    effect = steps.throw(interruption)
-                    if not isinstance(interruption, Exception):
-                        steps.close()
-                        raise RuntimeError(f"an operation asked for {effect!r} after it was interrupted") from interruption
+                except Exception as error:  # noqa: BLE001 - what to do about it is for the operation to say
+                    effect = steps.throw(error)
                 else:
                     effect = steps.send(value)
         except StopIteration as finished:
             result: R = finished.value
             return result
+        except BaseException as interruption:
+            if not isinstance(interruption, Exception):
+                _interrupt(steps, interruption)
+            raise
         finally:
-            if self._held or self._sides:
+            try:
+                if self._held or self._sides:
+                    self._release_all()
+            except BaseException:
+                # An interrupt came in the middle; what is left is released all the same.
                 self._release_all()
+                raise
 
     def _release_all(self) -> None:
         # Locks first: a side may be waiting for one of them.
-        for lock in self._held:
-            self._driver.lock_for(lock).release()
-        self._held.clear()
+        while self._held:
+            self._release(self._held[-1])
         for side in self._sides:
             side.stop()
         self._sides.clear()
+
+    def _release(self, lock: Lock) -> None:
+        # Not this thread's where an interrupt came before it got it, or after it let it go.
+        with suppress(RuntimeError):
+            self._driver.lock_for(lock).release()
+        self._held.remove(lock)
 
     def _perform(self, effect: Effect) -> object:
         driver = self._driver
@@ -143,17 +158,18 @@ class _Run:
             case DrawRandom():
                 return driver.draw()
             case CallUser(function=function, arguments=arguments):
-                return function(*arguments)
+                return certainly_done(function(*arguments))
             case Acquire(lock=lock):
                 self._acquire(lock)
                 return None
             case Release(lock=lock):
-                self._held.remove(lock)
-                driver.lock_for(lock).release()
+                self._release(lock)
                 return None
             case StartSide(operation=operation):
                 side = _Side(driver, operation)
+                # Before it runs, as a lock before it is had: an interrupt in between finds it here.
                 self._sides.append(side)
+                side.start()
                 return side
             case StopSide(handle=handle, interrupt=interrupt):
                 assert isinstance(handle, _Side)
@@ -174,16 +190,33 @@ class _Run:
     def _acquire(self, lock: Lock) -> None:
         """Wait for the lock. A side operation looks now and then whether it is to stop: its owner may hold the lock and wait for its end."""
         found = self._driver.lock_for(lock)
+        # Before it is had, so that an interrupt in between leaves nobody locked out.
+        self._held.append(lock)
         while not found.acquire(timeout=-1.0 if self._stop is None else ACQUIRE_POLL_SECONDS):
             if self._stop is not None and self._stop.is_set():
                 raise StoppedSide
-        self._held.append(lock)
 
     def _pause(self, seconds: float) -> None:
         if self._stop is None or self._driver.has_own_time:
             self._driver.sleep(seconds)
         elif self._stop.wait(seconds):
             raise StoppedSide
+
+
+def _interrupt(steps: Steps[Any], interruption: BaseException) -> NoReturn:
+    """Throw an interrupt in, wherever it came: in an effect, or between two. An operation that has ended lets it pass."""
+    effect = steps.throw(interruption)
+    steps.close()
+    raise RuntimeError(f"an operation asked for {effect!r} after it was interrupted") from interruption
+
+
+def certainly_done(result: R) -> R:
+    """What code of the user gave. Raises ``InvalidRequest`` where it is to be awaited: what never ran would count as done."""
+    if not inspect.isawaitable(result):
+        return result
+    if inspect.iscoroutine(result):
+        result.close()
+    raise InvalidRequest("the function is async, and the blocking client waits for nothing, so it was not run: write a plain function, or use connect_async")
 
 
 class _Side:
@@ -198,6 +231,8 @@ class _Side:
         # The thread belongs to the call that starts it, so it sees the context of that call.
         work = partial(copy_context().run, self._work, driver, operation)
         self._thread = threading.Thread(target=work, name="surewrite-side", daemon=True)
+
+    def start(self) -> None:
         self._thread.start()
 
     def _work(self, driver: BlockingDriver, operation: Operation[Any]) -> None:
@@ -211,7 +246,9 @@ class _Side:
     def stop(self) -> None:
         """End it and wait for it."""
         self._stop.set()
-        self._thread.join()
+        # A thread whose start was interrupted cannot be waited for; it finds at its first step that it is to stop.
+        with suppress(RuntimeError):
+            self._thread.join()
 
     def ended(self, seconds: float) -> bool:
         """Whether it comes to its end within so many seconds."""

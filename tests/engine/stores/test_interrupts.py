@@ -1,19 +1,14 @@
-"""An interrupt, or what a signal handler raises, at any step of a request: all of it is kept or nothing, and nothing stays locked.
-
-The interpreter looks for signals when a function begins and when a call returns; each of these places is tried.
-"""
+"""An interrupt, or what a signal handler raises, at any step of a request: all of it is kept or nothing, and nothing stays locked."""
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 from tests.engine.harness import create_table, number, text
+from tests.interruptions import STEPS_MAX, interrupted_at
 
 from surewrite.engine.service import Service
 from surewrite.engine.stores import memory, sqlite
@@ -21,34 +16,7 @@ from surewrite.engine.stores.memory import MemoryStore
 from surewrite.engine.stores.sqlite import SqliteStore
 from surewrite.engine.stores.store import Store
 
-STORES = Path(memory.__file__).parent
-STEPS_MAX = 2000
-
-
-class Interrupted(BaseException):
-    """What the handler of a signal raises."""
-
-
-def interrupted_at(step: int, work: Callable[[], object]) -> bool:
-    """Run ``work`` and interrupt it at that step within the stores, counted from one; false if it has fewer steps."""
-    left = step
-
-    def look(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal left
-        if event in ("call", "c_return") and Path(frame.f_code.co_filename).parent == STORES:
-            left -= 1
-            if left == 0:
-                raise Interrupted
-
-    before = sys.getprofile()
-    sys.setprofile(look)
-    try:
-        work()
-    except Interrupted:
-        return True
-    finally:
-        sys.setprofile(before)
-    return False
+STORES = tuple(Path(memory.__file__).parent.glob("*.py"))
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -94,7 +62,7 @@ def test_an_interrupt_at_each_step_of_a_transaction_leaves_all_or_nothing_and_no
         for key in ("a", "b"):
             service.execute("PutItem", put(key, 0))
         service.execute("PutItem", put("c", 0))
-        interrupted = interrupted_at(step, lambda: change_both(service, step))  # noqa: B023 - run at once
+        interrupted = interrupted_at(step, lambda: change_both(service, step), STORES)  # noqa: B023 - run at once
         first, second, count = values(service)
         assert first == second, f"half of a transaction was kept by an interrupt at step {step}"
         # Beside the two: the item that the transaction deletes, and from the second time on that of the other thread.
@@ -109,7 +77,7 @@ def test_an_interrupt_at_each_step_of_a_read_leaves_no_lock(store: Store) -> Non
     service = Service(store)
     create_table(service)
     for step in range(1, STEPS_MAX):
-        if not interrupted_at(step, lambda: service.execute("Scan", {"TableName": "shop"})):
+        if not interrupted_at(step, lambda: service.execute("Scan", {"TableName": "shop"}), STORES):
             return
         assert values(service)[:2] == [None, None]
     raise AssertionError("a request ends within so many steps")
