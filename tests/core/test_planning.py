@@ -10,6 +10,7 @@ import pytest
 
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
+from surewrite.core.codecs import Codec
 from surewrite.core.decisions import Guard
 from surewrite.core.effects import Moment
 from surewrite.core.entities import Stored, TableLayout, schema_of, with_stored
@@ -311,3 +312,30 @@ def test_an_item_of_letters_of_any_length_is_held_to_the_limit_of_the_service(le
     assert plan_put(scope(Note), Note(id="a", text=fits), OCCASION, NOTHING).stored is not None
     with pytest.raises(sw.InvalidRequest, match="409600"):
         plan_put(scope(Note), Note(id="a", text=fits + letter), OCCASION, NOTHING)
+
+
+def test_a_text_that_comes_twice_counts_twice() -> None:
+    half = "x" * 205_000
+    with pytest.raises(sw.InvalidRequest, match="409600"):
+        plan_put(scope(Pair), Pair(id="a", first=half, second=half), OCCASION, NOTHING)
+
+
+class _Shout(str):
+    __slots__ = ()
+
+
+class Pair(Entity, partition_key="{id}"):
+    id: Attribute[str]
+    first: Attribute[str] = sw.attribute(default="")
+    second: Attribute[str] = sw.attribute(default="")
+    third: Attribute[str] = sw.attribute(default="", codec=Codec("str", "S", "text", str, lambda text: {"S": _Shout(text)}, lambda value: str(value["S"])))
+
+
+@pytest.mark.parametrize(("length", "fits"), [(100, True), (410_000, False)])
+def test_a_codec_may_store_a_text_of_a_class_of_its_own(length: int, *, fits: bool) -> None:
+    pair = Pair(id="a", third="x" * length)
+    if fits:
+        assert (plan_put(scope(Pair), pair, OCCASION, NOTHING).stored or {})["third"] == {"S": "x" * length}
+    else:
+        with pytest.raises(sw.InvalidRequest, match="409600"):
+            plan_put(scope(Pair), pair, OCCASION, NOTHING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, assert_never
 
 from surewrite.core.frozen import quickly_made
@@ -178,8 +179,9 @@ def conjuncts(tree: ConditionTree | None) -> tuple[ConditionTree, ...]:
     return tree.parts if isinstance(tree, And) else (tree,)
 
 
+@lru_cache(maxsize=4096)
 def attribute(name: str) -> Name:
-    """The path of a top-level attribute."""
+    """The path of a top-level attribute, made once."""
     return Name((name,))
 
 
@@ -272,17 +274,18 @@ class Rendering:
     _aliases: dict[str, str] = field(default_factory=dict[str, str])
 
     def name(self, name: Name) -> str:
-        text = ""
-        for part in name.parts:
-            if isinstance(part, int):
-                text += f"[{part}]"
-                continue
-            alias = self._aliases.get(part)
-            if alias is None:
-                alias = self._aliases[part] = f"#{len(self._aliases)}"
-                self.names[alias] = part
-            text += f".{alias}" if text else alias
+        first, *members = name.parts
+        text = self._alias(str(first))
+        for part in members:
+            text += f"[{part}]" if isinstance(part, int) else f".{self._alias(part)}"
         return text
+
+    def _alias(self, name: str) -> str:
+        alias = self._aliases.get(name)
+        if alias is None:
+            alias = self._aliases[name] = f"#{len(self._aliases)}"
+            self.names[alias] = name
+        return alias
 
     def value(self, value: Value) -> str:
         placeholder = f":{len(self.values)}"
@@ -313,13 +316,13 @@ class Rendering:
             case Between(operand=operand, low=low, high=high):
                 return f"{self.operand(operand)} BETWEEN {self.operand(low)} AND {self.operand(high)}"
             case In(operand=operand, choices=choices):
-                return f"{self.operand(operand)} IN ({', '.join(self.operand(choice) for choice in choices)})"
+                return f"{self.operand(operand)} IN ({', '.join([self.operand(choice) for choice in choices])})"
             case Function(function=function, arguments=arguments):
-                return f"{function}({', '.join(self.operand(argument) for argument in arguments)})"
+                return f"{function}({', '.join([self.operand(argument) for argument in arguments])})"
             case And(parts=parts):
-                return " AND ".join(f"({self.condition(part)})" if isinstance(part, Or) else self.condition(part) for part in parts)
+                return " AND ".join([f"({self.condition(part)})" if isinstance(part, Or) else self.condition(part) for part in parts])
             case Or(parts=parts):
-                return " OR ".join(self.condition(part) for part in parts)
+                return " OR ".join([self.condition(part) for part in parts])
             case Not(part=part):
                 inner = self.condition(part)
                 return f"NOT {inner}" if isinstance(part, (Function, Not)) else f"NOT ({inner})"
@@ -340,7 +343,7 @@ class Rendering:
                     sections.setdefault("DELETE", []).append(f"{self.name(target)} {self.value(value)}")
                 case _:
                     assert_never(change)
-        return " ".join(f"{keyword} {', '.join(clauses)}" for keyword, clauses in sections.items())
+        return " ".join([f"{keyword} {', '.join(clauses)}" for keyword, clauses in sections.items()])
 
 
 class _Masked(Rendering):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 from surewrite.core import limits
 from surewrite.core.conditions import Change, Condition
@@ -28,13 +29,26 @@ from surewrite.core.expressions import (
     holds_on_absent,
     not_exists,
 )
+from surewrite.core.guards import Mark
 from surewrite.core.keys import Key
-from surewrite.core.plans import Expected, Names, Plan, Verb
+from surewrite.core.plans import Expected, Names, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import AttributeValue, Item, item_size, value_size
 from surewrite.errors import InvalidRequest
 
 _NULL_TYPE: AttributeValue = {"S": "NULL"}
+
+
+class Facts(TypedDict, total=False):
+    """Fields of ``Plan`` that the planning of each verb knows."""
+
+    guard: Required[Guard]
+    stamp: Required[str | None]
+    version: int | None
+    expected: Expected | None
+    version_demand: VersionDemand | None
+    mark: Mark | None
+    stored: Item | None
 
 
 class Draft:
@@ -104,32 +118,35 @@ class Draft:
         """The item is in the state that was loaded."""
         return _unchanged(self.names, expected)
 
-    def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Any) -> Plan:
-        """The plan of a put, delete or check; ``facts`` are fields of ``Plan``."""
-        return self._finish(verb, self._body(facts), Rendering(), condition, facts)
+    def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Unpack[Facts]) -> Plan:
+        """The plan of a put, delete or check."""
+        rendering = Rendering()
+        demand = _rendered(rendering, condition)
+        return self._planned(verb, self._body(facts), demand, rendering.values, facts)
 
-    def plan_of_loaded(self, verb: Verb, expected: Expected, **facts: Any) -> Plan:
+    def plan_of_loaded(self, verb: Verb, **facts: Unpack[Facts]) -> Plan:
         """The plan of a put or delete over exactly the state that was loaded. Where that is all it demands, its text is the same each time."""
-        facts["expected"] = expected
+        expected = facts.get("expected")
+        assert expected is not None
         if self.condition is not None or self.expiry is not None:
             return self.plan(verb, all_of(self.present(), self.unchanged(expected), self.condition), **facts)
         demand = _demand_unchanged(self.partition_key(), self.names, expected.version is None, expected.stamp is None)
         values = dict(zip(demand.places, _state_values(self.names, expected), strict=True))
         return self._planned(verb, self._body(facts), demand, values, facts)
 
-    def _body(self, facts: dict[str, Any]) -> dict[str, Any]:
-        stored: Item | None = facts.get("stored")
+    def _body(self, facts: Facts) -> dict[str, Any]:
+        stored = facts.get("stored")
         return {"TableName": self.scope.table, "Key": self.key} if stored is None else {"TableName": self.scope.table, "Item": stored}
 
-    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Any) -> Plan:
+    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Unpack[Facts]) -> Plan:
         rendering = Rendering()
         body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
-        return self._finish(verb, body, rendering, condition, {**facts, "changes": tuple(changes)})
+        demand = _rendered(rendering, condition)
+        return self._planned(verb, body, demand, rendering.values, facts, tuple(changes))
 
-    def _finish(self, verb: Verb, body: dict[str, Any], rendering: Rendering, condition: ConditionTree | None, facts: dict[str, Any]) -> Plan:
-        return self._planned(verb, body, _rendered(rendering, condition), rendering.values, facts)
-
-    def _planned(self, verb: Verb, body: dict[str, Any], demand: _Demand, values: dict[str, AttributeValue], facts: dict[str, Any]) -> Plan:
+    def _planned(
+        self, verb: Verb, body: dict[str, Any], demand: _Demand, values: dict[str, AttributeValue], facts: Facts, changes: tuple[ChangeTree, ...] = ()
+    ) -> Plan:
         if demand.text is not None:
             body["ConditionExpression"] = demand.text
             body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
@@ -137,22 +154,28 @@ class Draft:
             body["ExpressionAttributeNames"] = demand.names
         if values:
             body["ExpressionAttributeValues"] = values
-        guard: Guard = facts.pop("guard")
-        if self.options.in_doubt == "resend" and guard is Guard.NOT_IDEMPOTENT:
+        options, guard = self.options, facts["guard"]
+        if options.in_doubt == "resend" and guard is Guard.NOT_IDEMPOTENT:
             guard = Guard.IDEMPOTENT
         return Plan(
-            verb=verb,
-            entity=self.scope.entity,
-            discriminator=self.schema.discriminator_value,
-            names=self.names,
-            key=self.key,
-            body=body,
-            guard=guard,
+            verb,
+            self.scope.entity,
+            self.schema.discriminator_value,
+            self.names,
+            self.key,
+            body,
+            guard,
+            facts["stamp"],
+            version=facts.get("version"),
+            expected=facts.get("expected"),
+            version_demand=facts.get("version_demand"),
+            mark=facts.get("mark"),
             fails_on_absent=demand.fails_on_absent,
             expiry_before=self.expiry,
-            raise_in_doubt=self.options.in_doubt == "raise",
-            returning=self.options.returning,
-            **facts,
+            raise_in_doubt=options.in_doubt == "raise",
+            returning=options.returning,
+            stored=facts.get("stored"),
+            changes=changes,
         )
 
 
@@ -253,6 +276,8 @@ def change_tree(scope: Scope, change: Change[Any]) -> ChangeTree:
 
 def require_one_change_each(draft: Draft, changes: Sequence[ChangeTree]) -> None:
     """Refuse two changes of one attribute, and of an attribute and a part of it. Source: API Reference, UpdateItem: "Two document paths overlap"."""
+    if len(changes) == 1:
+        return
     changed: set[tuple[str | int, ...]] = set()
     inside: set[tuple[str | int, ...]] = set()
     for change in changes:
@@ -308,8 +333,7 @@ def judged_with_expiry(draft: Draft, condition: ConditionTree | None, guard: Gua
 
 def checked_size(scope: Scope, item: Item) -> Item:
     """The item, if the service can store it; else ``InvalidRequest`` that names the largest attributes."""
-    # What Python writes of an item has a letter for each one of the item's own, and a letter has four bytes at most.
-    if 4 * len(repr(item)) <= limits.ITEM_BYTES:
+    if _size_at_most(item) <= limits.ITEM_BYTES:
         return item
     size = item_size(item)
     if size > limits.ITEM_BYTES:
@@ -320,3 +344,13 @@ def checked_size(scope: Scope, item: Item) -> Item:
             " Split it over several items, or store the large value elsewhere and its address here"
         )
     return item
+
+
+def _size_at_most(item: Item) -> int:
+    """A bound of the item's size that costs half of measuring it; an exact size for what a codec of the developer made of types of its own."""
+    try:
+        # Each text is written in UTF-8 behind five more bytes, each list and map behind as many, so the service never counts more.
+        # In later formats what comes twice is written once.
+        return len(marshal.dumps(item, 2))
+    except ValueError:
+        return item_size(item)

@@ -66,7 +66,6 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     """Change an item that is stored. Never makes one."""
     draft, trees = _draft_of_change(scope, target, changes, occasion, options)
     names = draft.names
-    common = all_of(draft.present(), draft.of_this_type() if is_target(target) else None)
     expected = None if is_target(target) else _expected_of(draft, target)
     trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
     if expected is not None:
@@ -75,6 +74,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
         stamp = draft.stamp(version)
         trees += state_changes(draft, version, stamp)
         return draft.update_plan("update", condition, trees, guard=_stamped(expected), stamp=stamp, version=version, expected=expected)
+    common = all_of(draft.present(), draft.of_this_type() if is_target(target) else None)
     if names.version is None:
         condition = all_of(common, draft.condition)
         guard = guard_of_update(condition, trees)
@@ -127,7 +127,7 @@ def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options)
         expected = _expected_of(draft, target)
         if expected is not None:
             guard = Guard.STAMPED_DELETE if _stamped(expected) is Guard.STAMPED else Guard.VERSION_DELETE
-            return draft.plan_of_loaded("delete", expected, guard=guard, stamp=None)
+            return draft.plan_of_loaded("delete", guard=guard, stamp=None, expected=expected)
     common = all_of(draft.present(), draft.of_this_type())
     demand = _demand_of(target) if draft.names.version is not None else None
     if demand is None:
@@ -180,7 +180,7 @@ def _plan_save(draft: Draft, entity: Any) -> Plan:
     stamp = draft.stamp(version)
     item = draft.schema.to_item(entity, draft.key)
     write_state(draft, item, version, stamp, expected.birth or stamp)
-    return draft.plan_of_loaded("put", expected, guard=_stamped(expected), stamp=stamp, version=version, stored=checked_size(draft.scope, item))
+    return draft.plan_of_loaded("put", guard=_stamped(expected), stamp=stamp, version=version, expected=expected, stored=checked_size(draft.scope, item))
 
 
 def _stamped(expected: Expected) -> Guard:

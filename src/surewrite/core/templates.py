@@ -6,7 +6,7 @@ value, and the literal after a field must not begin before the value ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Final
@@ -69,13 +69,15 @@ class KeyTemplate:
     ``index`` names the index whose key it is, for messages.
     """
 
-    __slots__ = ("_codecs", "_constant", "_described", "_entity", "_largest", "_parts", "field_names", "is_field", "stored", "text")
+    __slots__ = ("_codecs", "_constant", "_described", "_entity", "_following", "_largest", "_parts", "field_names", "is_field", "stored", "text")
 
     def __init__(self, entity: str, keyword: str, text: str, codecs: Mapping[str, Codec[Any]], *, index: str | None = None) -> None:
         self._entity = entity
         self.text = text
         self._described = f'{entity}: {keyword}="{text}"' if index is None else f'{entity}: {keyword}="{text}" of the index {index!r}'
         self._parts = parse_template(text, self._described)
+        # Fields never stand side by side, so what follows one is a literal, or nothing.
+        self._following = tuple(part if isinstance(part, str) else "" for part in (*self._parts[1:], ""))
         self._largest = _LARGEST[keyword]
         names = [part.name for part in self._parts if isinstance(part, TemplateField)]
         self.field_names: tuple[str, ...] = tuple(dict.fromkeys(names))
@@ -114,26 +116,20 @@ class KeyTemplate:
             if not value:
                 raise InvalidRequest(f"{self._entity}.{self.is_field} is part of the key and must not be empty")
         else:
-            value = "".join(self._texts(values))
+            value = ""
+            for part, following in zip(self._parts, self._following, strict=True):
+                value += part if isinstance(part, str) else self._text_before(following, part, values[part.name])
         self._require_size(value)
         return self.stored, value
 
-    def _texts(self, values: Mapping[str, Any]) -> Iterator[str]:
-        for index, part in enumerate(self._parts):
-            if isinstance(part, str):
-                yield part
-                continue
-            text = self._text_of(part, values[part.name])
-            if index + 1 < len(self._parts):
-                following = self._parts[index + 1]
-                # Fields never stand side by side, so what follows one is a literal.
-                assert isinstance(following, str)
-                if (text + following).find(following) != len(text):
-                    raise InvalidRequest(
-                        f"{self._entity}.{part.name} is part of the key, and its value holds {following!r}, where the value ends in the template: "
-                        "two items could share a key; choose another separator, or a format without it"
-                    )
-            yield text
+    def _text_before(self, following: str, field: TemplateField, value: Any) -> str:
+        text = self._text_of(field, value)
+        if following and (text + following).find(following) != len(text):
+            raise InvalidRequest(
+                f"{self._entity}.{field.name} is part of the key, and its value holds {following!r}, where the value ends in the template: "
+                "two items could share a key; choose another separator, or a format without it"
+            )
+        return text
 
     def _text_of(self, field: TemplateField, value: Any) -> str:
         codec = self._codecs[field.name]
