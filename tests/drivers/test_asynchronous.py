@@ -209,6 +209,36 @@ def test_the_cancellation_of_an_operation_that_stops_a_side_is_not_swallowed() -
     asyncio.run(main())
 
 
+def test_a_side_is_stopped_by_what_a_cancelled_task_does_last() -> None:
+    """A task that was cancelled cleans up by operations of its own; it counts as cancelled as long as it lives."""
+
+    def steps() -> Steps[str]:
+        side = yield from start_side(Operation(lambda: pause(3_600.0)))
+        yield from pause(0.0)
+        yield from stop_side(side)
+        return "cleaned up"
+
+    async def main() -> list[str]:
+        done: list[str] = []
+        begun = asyncio.Event()
+
+        async def work() -> None:
+            try:
+                begun.set()
+                await asyncio.sleep(3_600)
+            finally:
+                done.append(await driver_of(Silent()).run(steps()))
+
+        task = asyncio.create_task(work())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return done
+
+    assert asyncio.run(main()) == ["cleaned up"]
+
+
 def test_a_lock_excludes_the_tasks_of_a_loop() -> None:
     lock = Lock()
     inside: list[int] = []

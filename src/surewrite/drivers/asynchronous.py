@@ -153,18 +153,15 @@ class _Run:
         return task
 
     async def _stop_side(self, task: asyncio.Task[Any]) -> Any:
-        self._sides.remove(task)
         task.cancel()
-        try:
-            return await task
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if current is not None and current.cancelling():
-                raise
-            return None
+        await self._end_of(task)
+        return None if task.cancelled() else task.result()
 
     async def _join_side(self, task: asyncio.Task[Any]) -> Any:
-        # A cancellation while waiting reaches the task by the release of all that this operation holds.
+        await self._end_of(task)
+        return task.result()
+
+    async def _end_of(self, task: asyncio.Task[Any]) -> None:
+        # Not awaited itself: a cancellation here is the caller's own, and reaches the task by the release of all that this operation holds.
         await asyncio.wait({task})
         self._sides.remove(task)
-        return task.result()
