@@ -30,7 +30,7 @@ def reply(body: bytes = b"{}", status: str = "200 OK", **headers: str) -> bytes:
 
 def echo(request: Received) -> bytes:
     """The reply that names the table which the request named, so that a mixed-up answer shows."""
-    return reply(json.dumps({"Echo": json.loads(request.body)["TableName"]}).encode())
+    return reply(json.dumps({"Attributes": {"Echo": {"S": request.table}}}, separators=(",", ":")).encode())
 
 
 @dataclass(frozen=True, slots=True)

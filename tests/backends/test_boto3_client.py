@@ -112,7 +112,7 @@ class TestWhichClients:
             endpoint, credentials = boto3_session_settings(session)
             assert endpoint == Endpoint(False, "127.0.0.1", server.port, "/", "sa-east-1")
             wire = wire_backend(endpoint, credentials)
-            assert wire.send(PUT, 5.0) == Success({"Echo": "shop"}, server_time=AT)
+            assert wire.send(PUT, 5.0) == Success({"Attributes": {"Echo": {"S": "shop"}}}, server_time=AT)
             wire.close()
             (request,) = server.received
             authorization = request.header("authorization") or ""
@@ -252,7 +252,7 @@ class TestAnswers:
             backend = Boto3ClientBackend(boto_client(server.url))
             for number in range(3):
                 answer = backend.send(Request("PutItem", {"TableName": f"t{number}", "Item": {}}), 5.0)
-                assert answer == Success({"Echo": f"t{number}"}, server_time=AT)
+                assert answer == Success({"Attributes": {"Echo": {"S": f"t{number}"}}}, server_time=AT)
             backend.close()
 
 

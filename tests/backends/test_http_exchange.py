@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gc
 import weakref
+import zlib
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.backends.hostile_server import reply
+from tests.backends.hostile_server import DATE, reply
 
-from surewrite.backends.http_exchange import Exchange
+from surewrite.backends.http_exchange import HEAD_BYTES_MAX, Exchange
 from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
+from surewrite.core.requests import Request
 
 AT = 784111777.0
+ASKED = Request("Anything", {})
 CHUNKED = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"a":\r\n2\r\n1}\r\n0\r\n\r\n'
 WHOLE = [
     (reply(b'{"a":1}'), Success({"a": 1}, server_time=AT), True),
@@ -27,7 +30,7 @@ WHOLE = [
 
 
 def sent() -> Exchange:
-    exchange = Exchange(b"request")
+    exchange = Exchange(b"request", ASKED)
     exchange.handed_over(7)
     return exchange
 
@@ -76,6 +79,34 @@ def test_bytes_behind_a_reply_make_it_no_answer(case, more):
     assert not exchange.reusable or more.strip(b"\r\n") == b""
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", " \t ", ""])
+def test_blanks_around_the_value_of_a_header_are_no_part_of_it(blank):
+    body = b'{"a":1}'
+    checksum = str(zlib.crc32(body))
+    exchange = sent()
+    exchange.received(reply(body, x_amz_crc32=f"{blank}{checksum}{blank}", Content_Encoding=f"identity{blank}", Date=f"{DATE}{blank}"))
+    assert exchange.answer() == Success({"a": 1}, server_time=AT)
+
+
+def test_what_follows_the_body_says_nothing_about_it():
+    exchange = sent()
+    exchange.received(CHUNKED[:-2] + b"Content-Encoding: gzip\r\nx-amz-crc32: 1\r\nDate: never\r\n\r\n")
+    assert exchange.answer() == Success({"a": 1})
+    assert exchange.reusable
+
+
+@pytest.mark.parametrize("piece", [b"a" * 4096, b"a\r\nX: " * 600], ids=["one long header", "many headers"])
+def test_a_head_without_end_is_no_answer(piece):
+    exchange = sent()
+    exchange.received(b"HTTP/1.1 200 OK\r\nX: ")
+    pieces = 0
+    while not exchange.finished:
+        exchange.received(piece)
+        pieces += 1
+    assert HEAD_BYTES_MAX - len(piece) < pieces * len(piece) <= HEAD_BYTES_MAX + len(piece)
+    assert isinstance(exchange.answer(), NoAnswer)
+
+
 def test_a_body_without_a_length_ends_with_the_connection():
     exchange = sent()
     exchange.received(b'HTTP/1.1 200 OK\r\n\r\n{"a":1}')
@@ -87,7 +118,7 @@ def test_a_body_without_a_length_ends_with_the_connection():
 
 @pytest.mark.parametrize("counts", [[], [1], [3, 3], [6]])
 def test_until_the_last_byte_is_handed_over_the_request_was_not_sent(counts):
-    exchange = Exchange(b"request")
+    exchange = Exchange(b"request", ASKED)
     for count in counts:
         exchange.handed_over(count)
     assert bytes(exchange.unsent) == b"request"[sum(counts) :]
@@ -96,7 +127,7 @@ def test_until_the_last_byte_is_handed_over_the_request_was_not_sent(counts):
 
 @pytest.mark.parametrize("counts", [[7], [3, 4], [6, 1]])
 def test_from_the_last_byte_on_there_is_no_answer(counts):
-    exchange = Exchange(b"request")
+    exchange = Exchange(b"request", ASKED)
     for count in counts:
         exchange.handed_over(count)
     assert not exchange.unsent
@@ -109,7 +140,7 @@ def test_an_exchange_that_ended_is_freed_without_the_garbage_collector():
 
     gc.disable()
     try:
-        exchange = Watched(b"request")
+        exchange = Watched(b"request", ASKED)
         gone = weakref.ref(exchange)
         exchange.handed_over(7)
         exchange.received(reply(b"{}"))

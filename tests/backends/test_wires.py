@@ -33,7 +33,7 @@ LARGE = Request("PutItem", {"TableName": "shop", "Item": {"pk": {"S": "x" * 20_0
 
 
 def told(table: str) -> Success:
-    return Success({"Echo": table}, server_time=784111777.0)
+    return Success({"Attributes": {"Echo": {"S": table}}}, server_time=784111777.0)
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ class TestAnswers:
             assert server.connections == 1
 
     def test_answers_in_chunks_in_gzip_and_after_an_interim_reply_are_read(self, client):
-        body = b'{"Echo":"shop"}'
+        body = b'{"Attributes":{"Echo":{"S":"shop"}}}'
         packed = gzip.compress(body)
         chunked = f"HTTP/1.1 200 OK\r\nDate: {DATE}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
         chunked += b"".join(b"%x\r\n%c\r\n" % (1, byte) for byte in body) + b"0\r\n\r\n"
@@ -94,7 +94,7 @@ class TestAnswers:
             assert server.connections == 1
 
     def test_a_large_answer_is_read_whole(self, client):
-        body = json.dumps({"Items": ["x" * 100_000] * 50}).encode()
+        body = json.dumps({"Attributes": {"pk": {"L": [{"S": "x" * 100_000}] * 50}}}).encode()
 
         def script(peer: Peer) -> None:
             peer.request()
@@ -107,7 +107,7 @@ class TestAnswers:
             assert answer.body == json.loads(body)
 
     def test_a_reply_that_closes_is_read_and_its_connection_is_not_used_again(self, client):
-        for data in (reply(b'{"Echo":"shop"}', Connection="close"), b'HTTP/1.0 200 OK\r\n\r\n{"Echo":"shop"}'):
+        for data in (reply(b'{"Attributes":{"Echo":{"S":"shop"}}}', Connection="close"), b'HTTP/1.0 200 OK\r\n\r\n{"Attributes":{"Echo":{"S":"shop"}}}'):
 
             def script(peer: Peer, data: bytes = data) -> None:
                 peer.request()
@@ -133,11 +133,12 @@ class TestDamage:
             pytest.param(reply(b"<html>log in</html>", Content_Type="text/html"), id="html 200"),
             pytest.param(reply(b"{}", x_amz_crc32="1"), id="wrong checksum"),
             pytest.param(reply(b"[]"), id="no object"),
+            pytest.param(reply(b'{"status":"ok"}'), id="another object"),
             pytest.param(reply(b""), id="empty"),
             pytest.param(reply(b'{"message":"no"}', "400 Bad Request"), id="error without type"),
             pytest.param(reply(b"", "302 Found", Location="http://127.0.0.1/"), id="redirect"),
             pytest.param(reply(b"{}") + b"{}", id="longer than it says"),
-            pytest.param(reply(b'{"Echo":"shop"}') + reply(b'{"Echo":"other"}'), id="two replies"),
+            pytest.param(reply(b'{"Attributes":{"Echo":{"S":"shop"}}}') + reply(b'{"Attributes":{"Echo":{"S":"other"}}}'), id="two replies"),
             pytest.param(reply(b"{}", Content_Length="x"), id="length is no number"),
             pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", id="two lengths"),
             pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", id="bad chunk"),
@@ -204,7 +205,7 @@ class TestBrokenConnections:
 
     @pytest.mark.parametrize("how", ["reset", "end"])
     def test_a_break_after_each_byte_of_the_answer(self, client, how):
-        whole = reply(b'{"Echo":"shop"}')
+        whole = reply(b'{"Attributes":{"Echo":{"S":"shop"}}}')
 
         def broken_after(count: int):
             def script(peer: Peer) -> None:
@@ -283,7 +284,7 @@ class TestBrokenConnections:
             assert request is not None
             peer.send(echo(request))
             peer.server.ended.acquire(timeout=SLACK_SECONDS)
-            peer.send(reply(b'{"Echo":"stale"}'))
+            peer.send(reply(b'{"Attributes":{"Echo":{"S":"stale"}}}'))
             peer.server.stop.wait()
 
         with hostile_server(script) as server:
@@ -500,7 +501,7 @@ class TestLimits:
 
 class TestEncryption:
     def test_small_and_large_requests_and_answers_over_tls(self, client, server_tls, certificates, monkeypatch):
-        body = json.dumps({"Items": ["x" * 100_000] * 20}).encode()
+        body = json.dumps({"Attributes": {"pk": {"L": [{"S": "x" * 100_000}] * 20}}}).encode()
 
         def script(peer: Peer) -> None:
             for data in (reply(b"{}"), reply(body), reply(b"{}")):
@@ -516,7 +517,7 @@ class TestEncryption:
             assert server.connections == 1
 
     def test_a_break_after_each_byte_of_an_answer_over_tls(self, client, server_tls, certificates, monkeypatch):
-        whole = reply(b'{"Echo":"shop"}')
+        whole = reply(b'{"Attributes":{"Echo":{"S":"shop"}}}')
         counts = range(0, len(whole), 9)
 
         def broken_after(count: int):
@@ -652,7 +653,7 @@ class TestInterrupts:
     async def _cancelled_after_each_byte(self) -> None:
         from tests.backends.conftest import Client
 
-        whole = reply(b'{"Echo":"cancelled"}')
+        whole = reply(b'{"Attributes":{"Echo":{"S":"cancelled"}}}')
 
         def broken_off_at(count: int):
             def script(peer: Peer) -> None:

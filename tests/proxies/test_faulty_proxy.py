@@ -24,7 +24,7 @@ def ask(url: str, headers: dict[str, str] = PUT) -> tuple[int, bytes]:
 
 def test_an_answer_is_passed_back_as_it_came() -> None:
     with hostile_server() as server, faulty_proxy(server.url, Rates(), seed=1) as proxy:
-        assert ask(proxy.url) == (200, b'{"Echo": "shop"}')
+        assert ask(proxy.url) == (200, b'{"Attributes":{"Echo":{"S":"shop"}}}')
         assert proxy.fates == {"answered": 1}
 
 

@@ -189,13 +189,13 @@ def test_r13_the_answer_of_a_cancelled_call_never_reaches_the_next_one() -> None
         loop = asyncio.get_running_loop()
         seen.append(lambda: loop.call_soon_threadsafe(asked.set))
         async with sw.connect_async(url) as database:
-            first = asyncio.create_task(database.execute("GetItem", {"TableName": "first", "Key": {}}))
+            first = asyncio.create_task(database.execute("PutItem", {"TableName": "first", "Item": {}}))
             await asked.wait()
             first.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await first
             release.set()
-            return await database.execute("GetItem", {"TableName": "second", "Key": {}})
+            return await database.execute("PutItem", {"TableName": "second", "Item": {}})
 
     seen: list[Callable[[], object]] = []
     with hostile_server() as server:
@@ -206,9 +206,9 @@ def test_r13_the_answer_of_a_cancelled_call_never_reaches_the_next_one() -> None
             assert request is not None
             seen[0]()
             release.wait(20.0)
-            peer.send(reply(b'{"Echo":"first"}'))
+            peer.send(reply(b'{"Attributes":{"Echo":{"S":"first"}}}'))
             peer.wait_for_end()
 
         server.scripts.append(hold)
-        assert asyncio.run(cancel_the_first_and_ask_again(server.url)) == {"Echo": "second"}
+        assert asyncio.run(cancel_the_first_and_ask_again(server.url)) == {"Attributes": {"Echo": {"S": "second"}}}
         assert server.connections == 2

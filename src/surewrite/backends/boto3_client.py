@@ -97,7 +97,7 @@ class Boto3ClientBackend:
             raise InvalidRequest(f"the boto3 client has no operation {request.operation}")
         shape = self._client.meta.service_model.operation_model(request.operation).input_shape
         parameters = _with_bytes(shape, request.body)
-        return in_background(lambda: self._call(request.operation, method, parameters), "surewrite-boto3")
+        return in_background(lambda: self._call(request, method, parameters), "surewrite-boto3")
 
     def close(self) -> None:
         """Send nothing more. The client itself stays open: it belongs to who made it."""
@@ -110,7 +110,7 @@ class Boto3ClientBackend:
         if replies is not None:
             replies.append(response_dict)
 
-    def _call(self, operation: str, method: str, parameters: Mapping[str, Any]) -> Answer:
+    def _call(self, request: Request, method: str, parameters: Mapping[str, Any]) -> Answer:
         from botocore.exceptions import ClientError, NoCredentialsError, ParamValidationError  # noqa: PLC0415 - an extra
 
         replies: list[Mapping[str, Any] | None] = []
@@ -119,7 +119,7 @@ class Boto3ClientBackend:
             getattr(self._client, method)(**parameters)
         except ParamValidationError:
             # Its text quotes values.
-            raise InvalidRequest(f"the boto3 client refused the parameters of {operation}") from None
+            raise InvalidRequest(f"the boto3 client refused the parameters of {request.operation}") from None
         except NoCredentialsError as error:
             raise InvalidRequest(f"the boto3 client has no credentials: {error}") from None
         except ClientError:
@@ -129,7 +129,7 @@ class Boto3ClientBackend:
             return _failed(error, attempts=len(replies))
         if not replies or replies[-1] is None:
             return NoAnswer("the boto3 client showed no reply")
-        return _read(replies[-1], resent=len(replies) > 1)
+        return _read(request, replies[-1], resent=len(replies) > 1)
 
 
 class AsyncBoto3ClientBackend:
@@ -181,7 +181,7 @@ def _failed(error: Exception, *, attempts: int) -> Answer:
     return NotSent(detail) if isinstance(error, early) and attempts <= 1 else NoAnswer(detail)
 
 
-def _read(reply: Mapping[str, Any], *, resent: bool) -> Answer:
+def _read(request: Request, reply: Mapping[str, Any], *, resent: bool) -> Answer:
     status, body = cast("int", reply["status_code"]), cast("bytes", reply["body"])
     # Names are compared without case: botocore keeps them as they came.
     headers = {name.lower(): str(value) for name, value in reply["headers"].items()}
@@ -190,7 +190,7 @@ def _read(reply: Mapping[str, Any], *, resent: bool) -> Answer:
     if length is not None and "transfer-encoding" not in headers and length != str(len(body)):
         return NoAnswer(f"HTTP status {status}, the body is not as long as it says")
     checksum, encoding, date = headers.get("x-amz-crc32"), headers.get("content-encoding"), headers.get("date")
-    answer = read_answer(status, body, checksum=checksum, encoding=encoding, date=date, resent=resent)
+    answer = read_answer(request, status, body, checksum=checksum, encoding=encoding, date=date, resent=resent)
     assert isinstance(answer, (Success, Rejection, NoAnswer))
     return answer
 

@@ -104,7 +104,7 @@ class HttpAttempts:
         except OSError as error:
             return NotSent(f"no connection to {self.endpoint.url}: {error}")
         # Signed at the last moment, so that the date is that of this attempt.
-        exchange = Exchange(self.requests.signed(request.operation, body, credentials))
+        exchange = Exchange(self.requests.signed(request.operation, body, credentials), request)
         return (yield from self._exchanged(connection, exchange, deadline))
 
     def _exchanged(self, connection: Connection, exchange: Exchange, deadline: float) -> Attempt:

@@ -9,10 +9,14 @@ from __future__ import annotations
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.requests import Request
 from surewrite.core.wire import ANSWER_BYTES_MAX, read_answer
 
 _INTERIM_MAX = 8
 """How many interim replies (1xx) may come before the final one. We ask for none; a proxy may still send a few."""
+
+HEAD_BYTES_MAX = 131_072
+"""The longest head that is read, with those of interim replies. The service's are below one kilobyte, and a proxy's below 64."""
 
 _FINAL_STATUS_MIN = 200
 _CHECKSUM, _ENCODING, _DATE = b"x-amz-crc32", b"content-encoding", b"date"
@@ -21,16 +25,18 @@ _READ_HEADERS = frozenset((_CHECKSUM, _ENCODING, _DATE, _LENGTH, _CODING))
 
 
 class Exchange:
-    """One attempt. The wire sends ``unsent``, tells ``handed_over``, feeds ``received`` until ``finished``, and asks for the ``answer``.
+    """One attempt to ask ``asked``, whose bytes are ``request``.
 
+    The wire sends ``unsent``, tells ``handed_over``, feeds ``received`` until ``finished``, and asks for the ``answer``.
     ``unsent`` is what the socket has not taken yet. ``reusable`` is true only once the whole answer was read, was the
     service's own, and the connection stays open: only then may another request use the connection.
     """
 
-    __slots__ = ("_body", "_damage", "_framed", "_headers", "_interim", "_parser", "_size", "_status", "finished", "reusable", "unsent")
+    __slots__ = ("_asked", "_body", "_damage", "_framed", "_head", "_headers", "_interim", "_parser", "_size", "_status", "finished", "reusable", "unsent")
 
-    def __init__(self, request: bytes) -> None:
+    def __init__(self, request: bytes, asked: Request) -> None:
         self.unsent: bytes | memoryview = request
+        self._asked = asked
         self.finished = False
         self.reusable = False
         self._damage: str | None = None
@@ -38,6 +44,7 @@ class Exchange:
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
         self._size = 0
+        self._head = 0
         self._interim = 0
         self._framed = False
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
@@ -56,6 +63,10 @@ class Exchange:
                 parser.feed_data(data)
             except (HttpParserError, HttpParserUpgrade):
                 self._spoil("reply is not HTTP, or more than one")
+            if not self._status:
+                self._head += len(data)
+                if self._head > HEAD_BYTES_MAX:
+                    self._spoil(f"head of the reply is longer than {HEAD_BYTES_MAX} bytes")
         elif self._status and not self._framed:
             # A body without a length ends where the connection does: RFC 9112, 6.3, rule 8. A cut one is no JSON.
             self._finish(keep=False)
@@ -71,7 +82,7 @@ class Exchange:
             return NoAnswer(self._damage)
         text = {name: value.decode("latin-1") for name, value in self._headers.items()}
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        answer = read_answer(self._status, body, checksum=text.get(_CHECKSUM), encoding=text.get(_ENCODING), date=text.get(_DATE))
+        answer = read_answer(self._asked, self._status, body, checksum=text.get(_CHECKSUM), encoding=text.get(_ENCODING), date=text.get(_DATE))
         if not isinstance(answer, (Success, Rejection)):
             self.reusable = False
         return answer
@@ -90,8 +101,9 @@ class Exchange:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        if name in _READ_HEADERS:
-            self._headers[name] = value
+        # What follows the body describes nothing that comes before it: RFC 9110, 6.5.1. The parser keeps blanks behind a value.
+        if name in _READ_HEADERS and not self._status:
+            self._headers[name] = value.strip(b" \t")
 
     def on_headers_complete(self) -> None:
         parser = self._parser

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import orjson
 
+from surewrite.core.answer_shapes import flaw_of, is_item
 from surewrite.core.answers import Answer, NoAnswer, Reason, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
@@ -22,9 +23,6 @@ from surewrite.errors import InvalidRequest
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 """The largest body that is read, packed or unpacked. The service's largest answer, a batch of reads, holds 16 MB of items, and JSON less than doubles it."""
-
-_ITEM_MEMBERS = ("Item", "Attributes")
-"""Where an answer holds one whole item."""
 
 _STATUS_DONE = 200
 _STATUS_ERROR_MIN = 400
@@ -51,6 +49,7 @@ def request_body(request: Request) -> bytes:
 
 
 def read_answer(
+    request: Request,
     status: int,
     body: bytes,
     *,
@@ -59,21 +58,23 @@ def read_answer(
     date: str | None = None,
     resent: bool = False,
 ) -> Answer:
-    """What one complete HTTP reply says.
+    """What one complete HTTP reply says to a request.
 
     ``checksum``, ``encoding`` and ``date`` are the texts of the headers x-amz-crc32, Content-Encoding and Date. The checksum
     is over the bytes as sent, that is before they are unpacked.
 
     Returns ``Success`` or ``Rejection`` only for a reply in the service's own shape. All else is ``NoAnswer``: a page of a
-    proxy, a wrong checksum, half a document, an error without its type. The cost is one pass over the body.
+    proxy, a wrong checksum, half a document, an error without its type, an object that answers something else. The cost is
+    one pass over the body.
     """
     try:
         content = _content(body, checksum, encoding)
         if status == _STATUS_DONE:
             if "__type" in content:
                 raise _DamagedError("status 200 with the type of an error")
-            for name in _ITEM_MEMBERS:
-                _item(content.get(name))
+            flaw = flaw_of(request, content)
+            if flaw is not None:
+                raise _DamagedError(flaw)
             return Success(content, resent, server_time(date))
         if status >= _STATUS_ERROR_MIN:
             return _rejection(status, content, resent=resent, time=server_time(date))
@@ -118,9 +119,11 @@ def _content(body: bytes, checksum: str | None, encoding: str | None) -> dict[st
 
 
 def _unpacked(body: bytes, encoding: str | None) -> bytes:
-    if encoding is None or encoding == "identity":
+    # Names of encodings are compared without case: RFC 9110, 8.4.1.
+    name = (encoding or "identity").lower()
+    if name == "identity":
         return body
-    if encoding.lower() not in {"gzip", "x-gzip"}:
+    if name not in {"gzip", "x-gzip"}:
         raise _DamagedError("content encoding that was not asked for")
     unpacker = zlib.decompressobj(_GZIP_WINDOW)
     try:
@@ -155,15 +158,10 @@ def _rejection(status: int, content: dict[str, Any], *, resent: bool, time: floa
 
 
 def _item(value: object) -> Item | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise _DamagedError("item is no object")
-    item = cast("dict[str, Any]", value)
     # The checksum guards the bytes where the endpoint sends one; here it is only asked whether this is an item at all.
-    if not all(isinstance(member, dict) and len(cast("dict[str, Any]", member)) == 1 for member in item.values()):
+    if value is not None and not is_item(value):
         raise _DamagedError("item is not made of typed values")
-    return item
+    return cast("Item | None", value)
 
 
 def _reasons(value: object) -> tuple[Reason, ...]:
