@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from surewrite.backends.endpoints import endpoint_at
 from surewrite.backends.signed_requests import SignedRequests
-from surewrite.backends.signing import Credentials, Scope, authorization, canonical_request, signing_key, string_to_sign, time_stamp
+from surewrite.backends.signing import Credentials, Scope, Signer, signing_key, time_stamp
 
 # The signature version 4 test suite of AWS: one key, one moment, one scope for all cases.
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -76,15 +76,16 @@ DATE = ("x-amz-date", STAMP)
 def test_the_published_suite(method, query, headers, body, signature):
     key = signing_key(SECRET, SUITE)
     names = ";".join(name for name, _ in headers)
-    assert authorization(method, "/", query, headers, body, access_key_id="AKIDEXAMPLE", key=key, stamp=STAMP, scope=SUITE) == (
-        f"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders={names}, Signature={signature}"
-    )
+    signer = Signer(method, "/", query, headers, access_key_id="AKIDEXAMPLE", key=key, stamp=STAMP, scope=SUITE)
+    expected = f"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders={names}, Signature={signature}"
+    assert [signer.authorization(body).decode() for _ in range(2)] == [expected, expected]
 
 
 def test_the_published_steps_of_post_sts_header_before():
-    canonical = canonical_request("POST", "/", "", (HOST, DATE, ("x-amz-security-token", TOKEN)), b"")
-    assert string_to_sign(canonical, STAMP, SUITE) == (
-        "AWS4-HMAC-SHA256\n20150830T123600Z\n20150830/us-east-1/service/aws4_request\nc237e1b440d4c63c32ca95b5b99481081cb7b13c7e40434868e71567c1a882f6"
+    headers = (HOST, DATE, ("x-amz-security-token", TOKEN))
+    signer = Signer("POST", "/", "", headers, access_key_id="AKIDEXAMPLE", key=signing_key(SECRET, SUITE), stamp=STAMP, scope=SUITE)
+    assert signer.string_to_sign(b"") == (
+        b"AWS4-HMAC-SHA256\n20150830T123600Z\n20150830/us-east-1/service/aws4_request\nc237e1b440d4c63c32ca95b5b99481081cb7b13c7e40434868e71567c1a882f6"
     )
 
 
@@ -129,3 +130,24 @@ def test_the_second_judge_signs_a_whole_request_the_same_way(body, token, second
     text = signer.string_to_sign(judge, signer.canonical_request(judge))
     assert headers["authorization"].endswith(f"Signature={signer.signature(text, judge)}")
     assert headers["x-amz-date"] == dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+ROTATED = (Credentials("AKID", SECRET), Credentials("AKID", "rotated"), Credentials("AKID", SECRET, "token"))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["PutItem", "GetItem"]), st.binary(max_size=40), st.sampled_from(ROTATED), st.sampled_from([0.0, 0.5, 1.0, 43_199.0, 43_200.0])
+        ),
+        max_size=12,
+    )
+)
+def test_what_is_kept_between_requests_changes_no_byte(requests):
+    noon = 1_800_014_400.0
+    clock = [0.0]
+    endpoint = endpoint_at("https://dynamodb.eu-west-1.amazonaws.com", region="eu-west-1", environ={})
+    kept = SignedRequests(endpoint, lambda: clock[0])
+    for operation, body, credentials, seconds in requests:
+        clock[0] = noon + seconds
+        assert kept.signed(operation, body, credentials) == SignedRequests(endpoint, lambda: clock[0]).signed(operation, body, credentials)

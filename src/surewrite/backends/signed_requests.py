@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from surewrite.backends.endpoints import Endpoint
-from surewrite.backends.signing import Credentials, Scope, authorization, signing_key, time_stamp
+from surewrite.backends.signing import Credentials, Scope, Signer, signing_key, time_stamp
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.core.wire import request_body
@@ -18,8 +19,25 @@ _NOISE_SECONDS = 1.0
 """A Date header tells whole seconds, so a smaller difference of the clocks is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the heads of one operation share in one second: the bytes before the signature, and its signer."""
+
+    before: bytes
+    signer: Signer
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The heads of one second, so that they are never many."""
+
+    second: int
+    credentials: Credentials
+    by_operation: dict[str, _Head]
+
+
 class SignedRequests:
-    """Makes the bytes of each attempt for one endpoint. Safe for several threads: what it keeps is replaced, never changed.
+    """Makes the bytes of each attempt for one endpoint. Safe for several threads: what it keeps is replaced, or added to, never changed.
 
     ``clock_offset`` is how many seconds the server's clock is ahead of ours, by its last answer.
     """
@@ -29,8 +47,8 @@ class SignedRequests:
         self._endpoint = endpoint
         self._host = endpoint.host_header
         self._wall_clock = wall_clock
-        self._stamp: tuple[int, str, Scope] | None = None
-        self._key: tuple[Credentials, Scope, bytes] | None = None
+        self._heads: _Heads | None = None
+        self._key: tuple[Credentials, bytes, Scope] | None = None
 
     def body(self, request: Request) -> bytes:
         """The body, the same for each attempt.
@@ -43,29 +61,20 @@ class SignedRequests:
         return request_body(request)
 
     def signed(self, operation: str, body: bytes, credentials: Credentials) -> bytes:
-        """Head and body, signed for the server's present time. About 15 µs."""
-        stamp, scope = self._now()
-        token = credentials.session_token
-        headers = [("content-type", _CONTENT_TYPE), ("host", self._host), ("x-amz-date", stamp), ("x-amz-target", f"{_TARGET}.{operation}")]
-        if token is not None:
-            headers.insert(3, ("x-amz-security-token", token))
-        signature = authorization(
-            "POST",
-            self._endpoint.path,
-            "",
-            headers,
+        """Head and body, signed for the server's present time. About 5 µs."""
+        second = int(self._wall_clock() + self.clock_offset)
+        heads = self._heads
+        if heads is None or heads.second != second or heads.credentials is not credentials:
+            self._heads = heads = _Heads(second, credentials, {})
+        head = heads.by_operation.get(operation)
+        if head is None:
+            head = heads.by_operation[operation] = self._head(operation, credentials, second)
+        return b"%b%b\r\naccept-encoding: identity\r\nuser-agent: surewrite\r\ncontent-length: %d\r\n\r\n%b" % (
+            head.before,
+            head.signer.authorization(body),
+            len(body),
             body,
-            access_key_id=credentials.access_key_id,
-            key=self._signing_key(credentials, scope),
-            stamp=stamp,
-            scope=scope,
         )
-        lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
-        head = (
-            f"POST {self._endpoint.path} HTTP/1.1\r\n{lines}authorization: {signature}\r\n"
-            f"accept-encoding: identity\r\nuser-agent: surewrite\r\ncontent-length: {len(body)}\r\n\r\n"
-        )
-        return head.encode("ascii") + body
 
     def learn(self, answer: Answer) -> None:
         """Take the server's clock from an answer of the service itself; a proxy's page is no witness."""
@@ -73,18 +82,19 @@ class SignedRequests:
             difference = answer.server_time - self._wall_clock()
             self.clock_offset = difference if abs(difference) > _NOISE_SECONDS else 0.0
 
-    def _now(self) -> tuple[str, Scope]:
-        second = int(self._wall_clock() + self.clock_offset)
-        known = self._stamp
-        if known is None or known[0] != second:
-            text = time_stamp(second)
-            day = text[:8]
-            scope = known[2] if known is not None and known[2].day == day else Scope(day, self._endpoint.region, _SERVICE)
-            self._stamp = known = (second, text, scope)
-        return known[1], known[2]
+    def _head(self, operation: str, credentials: Credentials, second: int) -> _Head:
+        path, stamp, token = self._endpoint.path, time_stamp(second), credentials.session_token
+        key, scope = self._signing_key(credentials, stamp[:8])
+        headers = [("content-type", _CONTENT_TYPE), ("host", self._host), ("x-amz-date", stamp), ("x-amz-target", f"{_TARGET}.{operation}")]
+        if token is not None:
+            headers.insert(3, ("x-amz-security-token", token))
+        signer = Signer("POST", path, "", headers, access_key_id=credentials.access_key_id, key=key, stamp=stamp, scope=scope)
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        return _Head(f"POST {path} HTTP/1.1\r\n{lines}authorization: ".encode("ascii"), signer)
 
-    def _signing_key(self, credentials: Credentials, scope: Scope) -> bytes:
+    def _signing_key(self, credentials: Credentials, day: str) -> tuple[bytes, Scope]:
         known = self._key
-        if known is None or known[0] is not credentials or known[1] is not scope:
-            self._key = known = (credentials, scope, signing_key(credentials.secret_access_key, scope))
-        return known[2]
+        if known is None or known[0] is not credentials or known[2].day != day:
+            scope = Scope(day, self._endpoint.region, _SERVICE)
+            self._key = known = (credentials, signing_key(credentials.secret_access_key, scope), scope)
+        return known[1], known[2]

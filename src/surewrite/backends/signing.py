@@ -53,30 +53,34 @@ def signing_key(secret_access_key: str, scope: Scope) -> bytes:
     return key
 
 
-def canonical_request(method: str, path: str, query: str, headers: Sequence[tuple[str, str]], body: bytes) -> str:
-    """The text whose hash is signed.
+class Signer:
+    """Signs requests that differ in nothing but their body: what they share is written once. A pure value, safe for several threads.
 
     ``path`` is encoded as it is sent; ``query`` is encoded, in order, without its question mark; ``headers`` are the signed
-    ones, by name in lower case, in order, their values without blanks at the ends or double blanks within.
+    ones, by name in lower case, in order, their values without blanks at the ends or double blanks within. ``key`` is
+    ``signing_key`` of the same scope; ``stamp`` is the value of the X-Amz-Date header.
     """
-    lines = "".join([f"{name}:{value}\n" for name, value in headers])
-    return f"{method}\n{path}\n{query}\n{lines}\n{signed_names(headers)}\n{hashlib.sha256(body).hexdigest()}"
 
+    __slots__ = ("_canonical", "_credential", "_keyed", "_scoped")
 
-def string_to_sign(canonical: str, stamp: str, scope: Scope) -> str:
-    """What the signing key signs; ``stamp`` is the value of the X-Amz-Date header."""
-    return f"{ALGORITHM}\n{stamp}\n{scope.text}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
+    def __init__(
+        self, method: str, path: str, query: str, headers: Sequence[tuple[str, str]], *, access_key_id: str, key: bytes, stamp: str, scope: Scope
+    ) -> None:
+        lines = "".join([f"{name}:{value}\n" for name, value in headers])
+        names = ";".join([name for name, _ in headers])
+        self._canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n".encode()
+        self._scoped = f"{ALGORITHM}\n{stamp}\n{scope.text}\n".encode()
+        self._credential = f"{ALGORITHM} Credential={access_key_id}/{scope.text}, SignedHeaders={names}, Signature=".encode("ascii")
+        # A copy of it costs half of a new one.
+        self._keyed = hmac.new(key, digestmod="sha256")
 
+    def string_to_sign(self, body: bytes) -> bytes:
+        """What the signing key signs: the hash of the canonical request, whose last line is the hash of the body."""
+        canonical = self._canonical + hashlib.sha256(body).hexdigest().encode()
+        return self._scoped + hashlib.sha256(canonical).hexdigest().encode()
 
-def signed_names(headers: Sequence[tuple[str, str]]) -> str:
-    """The names of the signed headers, as the signature lists them."""
-    return ";".join([name for name, _ in headers])
-
-
-def authorization(
-    method: str, path: str, query: str, headers: Sequence[tuple[str, str]], body: bytes, *, access_key_id: str, key: bytes, stamp: str, scope: Scope
-) -> str:
-    """The value of the Authorization header. ``headers`` as for ``canonical_request``; ``key`` is ``signing_key`` of the same scope."""
-    text = string_to_sign(canonical_request(method, path, query, headers, body), stamp, scope)
-    signature = hmac.digest(key, text.encode(), "sha256").hex()
-    return f"{ALGORITHM} Credential={access_key_id}/{scope.text}, SignedHeaders={signed_names(headers)}, Signature={signature}"
+    def authorization(self, body: bytes) -> bytes:
+        """The value of the Authorization header. About 4 µs."""
+        keyed = self._keyed.copy()
+        keyed.update(self.string_to_sign(body))
+        return self._credential + keyed.hexdigest().encode()
