@@ -156,6 +156,19 @@ def test_a_function_that_nobody_awaited_is_a_failed_message() -> None:
     assert errors == [("m1", sw.InvalidRequest)]
 
 
+@pytest.mark.parametrize(("source", "rest"), [("arn:aws:sqs:eu-central-1:1:jobs.fifo", ["m2"]), ("arn:aws:sqs:eu-central-1:1:jobs", [])])
+def test_only_a_fifo_queue_keeps_the_order_of_a_message_group(world, source, rest) -> None:
+    given = event("m1", "m2", group="g")
+    for record in given["Records"]:
+        record["eventSourceARN"] = source
+
+    def handle(record: Any) -> None:
+        if record["messageId"] == "m1":
+            raise ValueError("unreadable")
+
+    assert run(world, handle_queue_batch(given, handle, on_error=Errors())) == failures("m1", *rest)
+
+
 def test_an_interrupt_is_no_failed_message(world) -> None:
     def handle(record: Any) -> None:
         world.interrupt()
@@ -164,7 +177,7 @@ def test_an_interrupt_is_no_failed_message(world) -> None:
         run(world, handle_queue_batch(event("m1"), handle, on_error=Errors()))
 
 
-@pytest.mark.parametrize("wrong", [{}, {"Records": None}, {"Records": [{}]}, {"Records": [{"messageId": ""}]}, {"Records": ["m1"]}])
+@pytest.mark.parametrize("wrong", [{}, {"Records": None}, {"Records": [{}]}, {"Records": [{"messageId": ""}]}, {"Records": ["m1"]}, None, []])
 def test_what_is_no_batch_of_sqs_is_refused_whole(wrong) -> None:
     with pytest.raises(sw.InvalidRequest, match="nothing of this one was handled"):
         handle_queue_batch(wrong, print, on_error=Errors()).steps()

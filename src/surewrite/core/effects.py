@@ -65,7 +65,7 @@ class NewId:
 
 @dataclass(frozen=True, slots=True)
 class CallUser:
-    """Call code of the user; awaited where its result is awaitable and the driver can. Answered with its result.
+    """Call code of the user. Answered with its result; one that is awaitable is awaited, or refused by a driver that cannot.
 
     What is awaited for longer than ``timeout_seconds`` is cancelled, and answered with ``TimeoutError``. Plain code cannot be stopped.
     """

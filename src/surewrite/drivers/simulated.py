@@ -33,7 +33,7 @@ from surewrite.core.effects import (
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.asynchronous import AsyncDriver
-from surewrite.drivers.blocking import BlockingDriver
+from surewrite.drivers.blocking import BlockingDriver, certainly_done
 from surewrite.drivers.clocks import Chance, Clock
 
 R = TypeVar("R")
@@ -107,7 +107,9 @@ def perform(host: Host, steps: Steps[R], *, awaits: bool) -> Generator[Wish, Any
                         value = host.draw()
                     case CallUser(function=function, arguments=arguments, timeout_seconds=seconds):
                         value = function(*arguments)
-                        if awaits and inspect.isawaitable(value):
+                        if not awaits:
+                            certainly_done(value)
+                        elif inspect.isawaitable(value):
                             value = yield from (value.__await__() if seconds is None else _within(host, seconds, value))
                     case Release(lock=lock):
                         host.release(call, lock)

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from surewrite.recipes.soft_deletes import SoftDeletes as SoftDeletes
     from surewrite.recipes.uniqueness import Claims as Claims
     from surewrite.recipes.uniqueness import ValueClaim as ValueClaim
+    from surewrite.recipes.user_work import WorkRefused as WorkRefused
 
 _MODULES = {
     "AnswerNotKept": "idempotency_records",
@@ -129,6 +130,7 @@ _MODULES = {
     "TransactionalCounter": "counters",
     "ValueClaim": "uniqueness",
     "WindowedCounter": "counters",
+    "WorkRefused": "user_work",
     "handle_queue_batch": "queue_batches",
     "queue_batch": "queue_batches",
     "repair_claims": "claim_repair",

@@ -36,7 +36,7 @@ class AppendOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Appended(Generic[E]):
-    """The outcome of one result, and what is stored under its message id."""
+    """The outcome of one result, and what is stored under its message id. False where that is another result."""
 
     outcome: AppendOutcome
     item: E
@@ -45,6 +45,9 @@ class Appended(Generic[E]):
     def stored(self) -> bool:
         """The result is stored, by this call or an earlier one, so the message can be acknowledged."""
         return self.outcome is not AppendOutcome.OTHER_CONTENT
+
+    def __bool__(self) -> bool:
+        return self.stored
 
 
 class Append(Generic[E]):

@@ -20,6 +20,7 @@ from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import DraftedTransaction, TransactingTable
 from surewrite.core.transactions import commit
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+from surewrite.recipes.user_work import require_begun
 
 TX = TypeVar("TX", bound=DraftedTransaction)
 
@@ -90,7 +91,7 @@ class Consumer(Generic[TX]):
             transaction = self._table.transaction()
             draft = transaction.draft
             draft.lent = True
-            yield from call_user(effect, transaction)
+            require_begun((yield from call_user(effect, transaction)))
             draft.lent = False
             changes = (LastConsumed.number.set(number),)
             marker = draft.upsert(self._scope, self._key(key), changes, Options(condition=LastConsumed.number.not_exists_or_lt(number)))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar, assert_never
 
 from surewrite.core import writes
-from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now, pause, random_number
+from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, random_number
 from surewrite.core.entities import EntityBase
 from surewrite.core.outcomes import Applied, Outcome, RefusalReason
 from surewrite.core.scopes import ScopedTable
@@ -35,6 +35,7 @@ from surewrite.recipes.idempotency_records import (
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Runner, running
+from surewrite.recipes.user_work import WorkRefused, work_done
 
 T = TypeVar("T")
 
@@ -234,10 +235,10 @@ class LeasedEffects:
         if not isinstance(claim, EffectClaim):
             return claim
         try:
-            answer = yield from call_user(function, claim)
+            answer = yield from work_done(function, claim)
         except Exception as error:
             # Not for an interrupt: after one nothing may be sent, and the lease ends by itself.
-            certainly = self._after_lost == "retake" or isinstance(error, self._not_done)
+            certainly = self._after_lost == "retake" or isinstance(error, (WorkRefused, *self._not_done))
             try:
                 yield from self._end(claim, "free" if certainly else "in doubt")
             except SurewriteError as failure:

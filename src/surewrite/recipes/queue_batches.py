@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
 from surewrite.core.effects import Operation, Steps, call_user
 from surewrite.errors import InvalidRequest
+from surewrite.recipes.user_work import work_done
 
 Record = Mapping[str, Any]
 """One message as Lambda gives it: ``messageId``, ``body``, ``attributes`` and others."""
@@ -27,7 +28,8 @@ def handle_queue_batch(event: Mapping[str, Any], handle: Callable[[Record], Any]
     """Handle each message of an SQS event, and answer which ones failed in the form that Lambda reads.
 
     ``handle`` gets a record; it may be async where the client is, and what it returns is run if it is an Operation, such
-    as ``results.add(...)``. A message that raises is reported in ``batchItemFailures`` and delivered again alone; ``on_error``
+    as ``results.add(...)``; an operation that is refused, such as a ``Stopped`` or an ``EffectRunning``, counts as failed
+    (``WorkRefused``). A message that raises is reported in ``batchItemFailures`` and delivered again alone; ``on_error``
     gets it with its error, since Lambda gets its id only. An unknown outcome counts as failed: the next delivery settles it.
 
     Contract: every message is handled or reported, and no message of the batch is handled twice; of one id the first is
@@ -64,7 +66,7 @@ def queue_batch(db: Runs[W_co], *, on_error: OnError) -> Callable[[Callable[[Rec
 
 def _records_of(event: Mapping[str, Any]) -> Sequence[Record]:
     """The records, each with an id. An answer with an empty or unknown id would make Lambda deliver the whole batch again."""
-    records: Any = event.get("Records")
+    records: Any = event.get("Records") if isinstance(event, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] - Lambda gives what it likes
     if not isinstance(records, list) or not all(map(_has_id, cast("list[object]", records))):
         raise InvalidRequest('an SQS event has "Records", each with a "messageId": nothing of this one was handled')
     return cast("list[Record]", records)
@@ -91,7 +93,7 @@ def _handle(records: Sequence[Record], handle: Callable[[Record], Any], on_error
             failed.append(message_id)
             continue
         try:
-            yield from _finish((yield from call_user(handle, record)))
+            yield from work_done(handle, record)
         except Exception as error:  # noqa: BLE001 - whatever a message raises, the others are handled; it is reported and handed out
             failed.append(message_id)
             if group is not None:
@@ -100,20 +102,11 @@ def _handle(records: Sequence[Record], handle: Callable[[Record], Any], on_error
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _finish(result: Any) -> Steps[None]:
-    """Run what the function gave to be run. What nobody has awaited or run was not done, and must not be acknowledged."""
-    if isinstance(result, Operation):
-        yield from result.steps()
-    elif isinstance(result, Coroutine):
-        result.close()
-        raise InvalidRequest("the function of a message is async, which the blocking client cannot wait for: write a plain one, or use connect_async")
-    elif isinstance(result, (Generator, AsyncGenerator)):
-        raise InvalidRequest("the function of a message holds a yield, so nothing of it was run: write a plain one that returns one operation")
-    elif isinstance(result, (list, tuple, set, frozenset)) and any(isinstance(each, Operation) for each in cast("Sequence[object]", result)):
-        raise InvalidRequest("the function of a message returned several operations, and none was run: run each with db.run, or return one")
-
-
 def _group_of(record: Record) -> str | None:
-    """The message group of a message of a FIFO queue."""
-    attributes: Mapping[str, Any] = record.get("attributes") or {}
-    return attributes.get("MessageGroupId")
+    """The message group whose order is to be kept. Groups of standard queues share capacity fairly, and have no order."""
+    source = record.get("eventSourceARN")
+    attributes: Any = record.get("attributes")
+    if not isinstance(attributes, Mapping) or (isinstance(source, str) and not source.endswith(".fifo")):
+        return None
+    group: str | None = cast("Mapping[str, Any]", attributes).get("MessageGroupId")
+    return group

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from surewrite.core.bulk import delete_many
-from surewrite.core.effects import Operation, Steps, call_user, call_user_within, now, pause, random_number
+from surewrite.core.effects import Operation, Steps, call_user, now, pause, random_number
 from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
@@ -23,6 +23,7 @@ from surewrite.core.transactions import commit
 from surewrite.errors import InvalidRequest, SurewriteError, TransactionConflict
 from surewrite.recipes.leases import Hold, Lease
 from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow, PoisonRow
+from surewrite.recipes.user_work import work_done
 
 PASSES_MAX: Final = 1_000_000_000
 PAGES_MAX: Final = 1000
@@ -125,8 +126,9 @@ def _never() -> bool:
 class Relay:
     """Publishes what waits in an outbox: ``db.run(relay.run_once())``, or ``db.run(relay.run(stop=...))`` until told to stop.
 
-    ``publish`` gets a ``Delivery`` and returns when the broker has it; it may be ``async`` with an asynchronous database. An
-    event for which it raises ``attempts`` times is poison, and ``poison`` must be chosen: ``"block"`` keeps all later
+    ``publish`` gets a ``Delivery`` and returns when the broker has it; it may be ``async`` with an asynchronous database, and
+    an operation that it returns is run. An event for which it raises ``attempts`` times is poison, and ``poison`` must be
+    chosen: ``"block"`` keeps all later
     events of its key waiting and tries again in the next pass; ``"skip"`` sets it aside (``outbox.set_aside()``), says so to
     ``on_skip``, and goes on with the next one. Any number of relays may run: each bucket has one at a time, by a lease,
     which takes ``lease_seconds`` to pass on after a death. ``publish_timeout_seconds`` must be well below it. Keep one
@@ -294,7 +296,7 @@ class Relay:
                 return False
             began = yield from now()
             try:
-                yield from call_user_within(self._publish_timeout_seconds, self._publish, self._delivery(row, drain.hold))
+                yield from work_done(self._publish, self._delivery(row, drain.hold), timeout_seconds=self._publish_timeout_seconds)
                 failure = None
             except Exception as error:  # noqa: BLE001 - whatever publish raises means that the event was not published
                 failure = error
