@@ -64,9 +64,9 @@ def queue_batch(db: Runs[W_co], *, on_error: OnError) -> Callable[[Callable[[Rec
     return decorate
 
 
-def _records_of(event: Mapping[str, Any]) -> Sequence[Record]:
+def _records_of(event: object) -> Sequence[Record]:
     """The records, each with an id. An answer with an empty or unknown id would make Lambda deliver the whole batch again."""
-    records: Any = event.get("Records") if isinstance(event, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance] - Lambda gives what it likes
+    records: Any = cast("Mapping[str, Any]", event).get("Records") if isinstance(event, Mapping) else None
     if not isinstance(records, list) or not all(map(_has_id, cast("list[object]", records))):
         raise InvalidRequest('an SQS event has "Records", each with a "messageId": nothing of this one was handled')
     return cast("list[Record]", records)

@@ -31,7 +31,7 @@ def work_done(function: Callable[..., Any], *arguments: Any, timeout_seconds: fl
     if not isinstance(result, Operation):
         require_begun(result)
         return result
-    answer = yield from cast("Operation[Any]", result).steps()
+    answer: Any = yield from result.steps()
     if _is_refusal(answer):
         raise WorkRefused(f"the operation that the function returned gave {type(answer).__name__}: what it was to do is not done", answer=answer)
     return answer
