@@ -339,12 +339,14 @@ class Retry:
         for number in range(1, self._runs + 1):
             attempt = Attempt(number, self._runs, self._on)
             yield attempt
+            attempt.require_entered()
             if attempt.done:
                 return
             self._driver.run(retries.pause_before_run(number))
 
     def __call__(self, function: Callable[PS, R]) -> Callable[PS, R]:
-        """``@db.retry_on_conflict()``."""
+        """``@db.retry_on_conflict()``. Raises ``InvalidRequest`` for a function whose call runs nothing of it yet."""
+        retries.check_body(function, awaited=False)
 
         @wraps(function)
         def rerunning(*arguments: PS.args, **named: PS.kwargs) -> R:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -195,6 +195,41 @@ def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_was_interrupted(be
     with pytest.raises(sw.VersionConflict) as raised:
         transfer()
     assert "not run again" in " ".join(raised.value.__notes__)
+    assert bench.notes.get(Note.key_of("n")).count == 1
+
+
+def test_a_body_whose_call_runs_nothing_of_it_yet_is_refused(bench: Bench) -> None:
+    """The retry would be over before the body began, and a conflict in it would find nobody."""
+
+    def generator() -> Iterator[None]:
+        yield save_five_more(bench) and None
+
+    async def coroutine() -> None:
+        save_five_more(bench)
+
+    async def both() -> AsyncIterator[None]:
+        yield save_five_more(bench) and None
+
+    retry: Any = bench.db.retry_on_conflict()
+    awaited: Any = sw.connect_async("memory:").retry_on_conflict()
+    for refused, body, says in (
+        (retry, generator, "generator"),
+        (retry, coroutine, "connect_async"),
+        (awaited, generator, "generator"),
+        (awaited, both, "generator"),
+    ):
+        with pytest.raises(sw.InvalidRequest, match=says):
+            refused(body)
+    assert awaited(coroutine).__name__ == "coroutine"
+
+
+def test_a_loop_whose_runs_are_not_told_to_the_attempt_is_refused_after_the_first(bench: Bench) -> None:
+    def loop() -> None:
+        for _ in bench.db.retry_on_conflict():
+            add_one(bench)
+
+    with pytest.raises(sw.InvalidRequest, match="with attempt"):
+        loop()
     assert bench.notes.get(Note.key_of("n")).count == 1
 
 

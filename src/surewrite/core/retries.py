@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import Token
 from enum import Flag, auto
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import TracebackType
 from typing import Any, Self
 
@@ -110,6 +111,11 @@ class Attempt:
         self._token = applied_in_this_run.set(self._applied)
         return self
 
+    def require_entered(self) -> None:
+        """Raise ``InvalidRequest`` where the loop came to the end of a run that nothing was told of: it would go on after a run that held."""
+        if self._token is None:
+            raise InvalidRequest("each run of the loop is written in a block: for attempt in db.retry_on_conflict(): with attempt: ...")
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         assert self._token is not None
         applied_in_this_run.reset(self._token)
@@ -129,6 +135,14 @@ def check_runs(runs: Any, body: Any = None) -> int:
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise InvalidRequest(f"attempts is how often the body runs at most, a whole number from 1, not {runs!r}")
     return runs
+
+
+def check_body(function: Any, *, awaited: bool) -> None:
+    """Refuse a function whose call runs nothing of it yet: the retry would be over before the body began."""
+    if isgeneratorfunction(function) or isasyncgenfunction(function):
+        raise InvalidRequest("the function is a generator, which runs while its values are taken: give @db.retry_on_conflict() one that returns")
+    if not awaited and iscoroutinefunction(function):
+        raise InvalidRequest("the function is async, and this client is blocking: use connect_async, or a plain function")
 
 
 def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: int = RUNS) -> Steps[Any]:
