@@ -31,7 +31,11 @@ def work_done(function: Callable[..., Any], *arguments: Any, timeout_seconds: fl
     if not isinstance(result, Operation):
         require_begun(result)
         return result
-    answer: Any = yield from result.steps()
+    return (yield from _carried_out(result))
+
+
+def _carried_out(operation: Operation[Any]) -> Steps[Any]:
+    answer = yield from operation.steps()
     if _is_refusal(answer):
         raise WorkRefused(f"the operation that the function returned gave {type(answer).__name__}: what it was to do is not done", answer=answer)
     return answer
