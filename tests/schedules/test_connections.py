@@ -6,9 +6,13 @@ The waits of R13 one by one are in tests/backends/test_wires.py, under the same 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from email.utils import formatdate
 from typing import Any
 from uuid import uuid4
 
@@ -212,3 +216,51 @@ def test_r13_the_answer_of_a_cancelled_call_never_reaches_the_next_one() -> None
         server.scripts.append(hold)
         assert asyncio.run(cancel_the_first_and_ask_again(server.url)) == {"Attributes": {"Echo": {"S": "second"}}}
         assert server.connections == 2
+
+
+HOURS_APART = 3 * 3600.0
+ITEM = {"pk": {"S": "SESSION#visits"}, "sk": {"S": "SESSION"}, "_type": {"S": "SESSION"}, "id": {"S": "visits"}, "hits": {"N": "1"}}
+CALLS: dict[str, tuple[Callable[[sw.EntityTable[Session], sw.Table], object], dict[str, Any]]] = {
+    "get": (lambda sessions, _: sessions.get_or_none(VISITS), {}),
+    "update": (lambda sessions, _: sessions.update(VISITS, Session.hits.add(1)), {"Attributes": ITEM}),
+    "query": (lambda sessions, _: list(sessions.query(Session.partition_of("visits"))), {"Items": []}),
+    "transactional get": (lambda _, table: table.transact_get(VISITS), {"Responses": [{}]}),
+    "bulk": (lambda sessions, _: [each.item for each in sessions.unsafe_batch_delete([VISITS])], {}),
+}
+
+
+def of_another_time(answer: dict[str, Any], *, told: bool = True) -> Callable[[Peer], None]:
+    """A service whose clock is hours ahead of ours, and that refuses what is older than five minutes, before it looks at anything else."""
+
+    def script(peer: Peer) -> None:
+        while (request := peer.request()) is not None:
+            now = time.time() + HOURS_APART
+            date = formatdate(now, usegmt=True) if told else ""
+            signed = datetime.strptime(request.header("x-amz-date") or "", "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+            if now - signed > 300:
+                text = "Signature expired: 20261129T100000Z is now earlier than 20261129T125500Z (20261129T130000Z - 5 min.)"
+                error = {"__type": "com.amazon.coral.service#InvalidSignatureException", "message": text}
+                peer.send(reply(json.dumps(error).encode(), "400 Bad Request", Date=date))
+            else:
+                peer.send(reply(json.dumps(answer).encode(), Date=date))
+
+    return script
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_clock_that_is_hours_off_costs_one_attempt(name: str) -> None:
+    call, answer = CALLS[name]
+    with hostile_server(of_another_time(answer)) as server, sw.connect(server.url, clock=NO_PAUSES) as database:
+        call(database.table("shop").of(Session), database.table("shop"))
+        assert len(server.received) == 2
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_service_that_does_not_tell_its_time_is_asked_until_the_deadline_and_its_text_is_told(name: str) -> None:
+    call, answer = CALLS[name]
+    with (
+        hostile_server(of_another_time(answer, told=False)) as server,
+        sw.connect(server.url, deadline=0.2, clock=NO_PAUSES) as database,
+        pytest.raises(sw.InvalidRequest, match="Signature expired"),
+    ):
+        call(database.table("shop").of(Session), database.table("shop"))

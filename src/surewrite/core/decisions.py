@@ -29,6 +29,9 @@ BUSY_CODES = frozenset(
 
 CONFLICT_CODES = frozenset({"TransactionConflictException", "ReplicatedWriteConflictException"})
 
+_MISDATED: tuple[str, ...] = ("Signature expired", "Signature not yet current")
+"""How the text of an ``InvalidSignatureException`` begins whose cause is the date alone. Any other one speaks of the keys."""
+
 BUSY_REASONS = frozenset({"TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})
 """Reasons of a cancelled transaction that do not speak of its content. Source: the API reference of TransactWriteItems."""
 
@@ -75,7 +78,7 @@ class AnswerClass(Enum):
     ABSENT = "refused, and no item is stored"
     OTHER = "refused by any other item"
     UNSEEN = "refused by an item that the answer does not show"
-    BUSY = "throttled, or held by a running transaction"
+    BUSY = "throttled, held by a running transaction, or signed for another time than the service's"
     REJECTED = "refused for a cause that no resend mends: rights, no such table, malformed"
     NOT_SENT = "the last byte of the request never left"
     NO_ANSWER = "no well-formed answer, or a server error"
@@ -193,6 +196,11 @@ def class_of_answer(answer: Answer) -> AnswerClass | None:
             return _class_of_rejection(answer)
 
 
+def is_misdated(answer: Rejection) -> bool:
+    """Whether the date of the request was refused, before anything else was looked at. The next attempt is signed for the time that this answer told."""
+    return answer.code == "InvalidSignatureException" and answer.message.startswith(_MISDATED)
+
+
 def _class_of_rejection(answer: Rejection) -> AnswerClass | None:
     if answer.code in ("ConditionalCheckFailedException", "TransactionCanceledException"):
         return None
@@ -200,6 +208,6 @@ def _class_of_rejection(answer: Rejection) -> AnswerClass | None:
         return AnswerClass.IN_PROGRESS
     if answer.code == "IdempotentParameterMismatchException":
         return AnswerClass.MISMATCH
-    if answer.code in BUSY_CODES:
+    if answer.code in BUSY_CODES or is_misdated(answer):
         return AnswerClass.BUSY
     return AnswerClass.NO_ANSWER if answer.status >= 500 else AnswerClass.REJECTED

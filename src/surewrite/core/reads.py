@@ -6,7 +6,7 @@ from typing import Any
 
 from surewrite.core.answers import Answer, NotSent, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
-from surewrite.core.decisions import BUSY_CODES
+from surewrite.core.decisions import BUSY_CODES, is_misdated
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, is_key
@@ -63,16 +63,15 @@ def ask(environment: Environment, request: Request, what: str, key: Any, started
         answer = yield from send(request, max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic)))
         if isinstance(answer, Success):
             return answer
-        if isinstance(answer, Rejection) and answer.code not in BUSY_CODES and answer.status < 500:
-            reason = explain_rejection(environment, answer, _tables_of(request))
-            raise InvalidRequest(f"{what} failed: {reason}", key=key, attempts=number, code=answer.code)
+        if isinstance(answer, Rejection) and answer.code not in BUSY_CODES and answer.status < 500 and not is_misdated(answer):
+            break
         moment = yield from now()
         seconds = yield from backoff_seconds(number)
         if moment.monotonic + seconds >= deadline:
             break
         yield from pause(seconds)
         moment = yield from now()
-    raise _failure(answer, what, key, number)
+    raise _failure(environment, request, answer, what, key, number)
 
 
 def _tables_of(request: Request) -> list[str]:
@@ -81,9 +80,12 @@ def _tables_of(request: Request) -> list[str]:
     return list(body["RequestItems"]) if "RequestItems" in body else [body["TableName"]]
 
 
-def _failure(answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:
+def _failure(environment: Environment, request: Request, answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:
     if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
         return Throttled(f"{what} was throttled until the deadline: slow down, then try again", key=key, attempts=attempts)
+    if isinstance(answer, Rejection) and answer.status < 500:
+        reason = explain_rejection(environment, answer, _tables_of(request))
+        return InvalidRequest(f"{what} failed: {reason}", key=key, attempts=attempts, code=answer.code)
     detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
     return ConnectionFailed(f"{what} was not answered: {detail}; trying again is safe", key=key, attempts=attempts)
 

@@ -8,7 +8,7 @@ from typing import Any
 from surewrite.core import limits
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
-from surewrite.core.decisions import BUSY_CODES, BUSY_REASONS
+from surewrite.core.decisions import BUSY_CODES, BUSY_REASONS, is_misdated
 from surewrite.core.effects import Moment, Steps, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
@@ -50,14 +50,14 @@ def transact_get(environment: Environment, scoped: Sequence[tuple[Scope, Key[Any
 def _answered(environment: Environment, request: Request, started: Moment) -> Steps[Success]:
     moment = started
     answer: Answer | None = None
+    number = 0
     for number in range(1, ATTEMPTS_MAX + 1):
         remaining = started.monotonic + environment.deadline_seconds - moment.monotonic
         answer = yield from send(request, max(0.001, min(environment.timeout_seconds, remaining)))
         if isinstance(answer, Success):
             return answer
         if isinstance(answer, Rejection) and not _may_pass_later(answer):
-            reason = explain_rejection(environment, answer, (get["Get"]["TableName"] for get in request.body["TransactItems"]))
-            raise InvalidRequest(f"the transactional get failed: {reason}", attempts=number, code=answer.code)
+            break
         seconds = yield from backoff_seconds(number)
         moment = yield from now()
         if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
@@ -65,18 +65,21 @@ def _answered(environment: Environment, request: Request, started: Moment) -> St
         yield from pause(seconds)
         moment = yield from now()
     assert answer is not None
-    raise _failure(answer)
+    raise _failure(environment, request, answer, number)
 
 
 def _may_pass_later(answer: Rejection) -> bool:
     if answer.code == "TransactionCanceledException":
         return all(reason.code in BUSY_REASONS or reason.code == "None" for reason in answer.reasons)
-    return answer.code in BUSY_CODES or answer.status >= 500
+    return answer.code in BUSY_CODES or answer.status >= 500 or is_misdated(answer)
 
 
-def _failure(answer: Answer) -> SurewriteError:
-    if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException":
+def _failure(environment: Environment, request: Request, answer: Answer, attempts: int) -> SurewriteError:
+    if isinstance(answer, Rejection) and answer.code == "TransactionCanceledException" and _may_pass_later(answer):
         return TransactionConflict("writes in flight on the items cancelled the transactional get until the deadline; trying again is safe")
     if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
         return Throttled("the transactional get was throttled until the deadline: slow down, then try again")
+    if isinstance(answer, Rejection) and answer.status < 500:
+        reason = explain_rejection(environment, answer, (get["Get"]["TableName"] for get in request.body["TransactItems"]))
+        return InvalidRequest(f"the transactional get failed: {reason}", attempts=attempts, code=answer.code)
     return ConnectionFailed(f"the transactional get was not answered: {describe_answer(answer)}; trying again is safe")
