@@ -247,7 +247,8 @@ class AsyncTransaction(AsyncActions):
         self._driver = driver
 
     def on(self, table: AsyncTable) -> AsyncActions:
-        """Actions on another table of the same database, in this transaction."""
+        """Actions on another table of the same database, in this transaction. Raises ``InvalidRequest`` for one of another connection."""
+        self._draft.require_own(table.environment, table.name)
         return AsyncActions(table, self._draft)
 
     async def commit(self) -> Committed:

@@ -247,7 +247,8 @@ class Transaction(Actions):
         self._driver = driver
 
     def on(self, table: Table) -> Actions:
-        """Actions on another table of the same database, in this transaction."""
+        """Actions on another table of the same database, in this transaction. Raises ``InvalidRequest`` for one of another connection."""
+        self._draft.require_own(table.environment, table.name)
         return Actions(table, self._draft)
 
     def commit(self) -> Committed:

@@ -122,3 +122,15 @@ async def test_a_call_that_makes_no_sense_is_refused_before_anything_is_sent(los
 def test_a_key_of_a_type_without_a_version_demands_none() -> None:
     with pytest.raises(AttributeError):
         _ = DailyTally.key_of("x", date(2026, 11, 29)).if_version
+
+
+async def test_an_action_on_a_table_of_another_connection_is_refused(connect, shop, shop_name) -> None:
+    tx = shop.transaction()
+    with pytest.raises(sw.InvalidRequest, match="is of another connection"):
+        tx.on(connect().table(shop_name)).delete(MailClaim.key_of("a"))
+    tx.on(shop).delete(MailClaim.key_of("a"))
+
+
+async def test_a_check_without_a_condition_is_refused(shop) -> None:
+    with pytest.raises(sw.InvalidRequest, match=r"a check demands a condition, such as MailClaim\.field"):
+        shop.transaction().check(MailClaim.key_of("a"), None)

@@ -148,6 +148,11 @@ class TransactionDraft:
             raise self.result.error()
         return self.result
 
+    def require_own(self, environment: Environment, table: str) -> None:
+        """Refuse a table of another connection: what is meant for it would be written to one of its name over this one."""
+        if environment is not self.environment:
+            raise InvalidRequest(f"the table {table!r} is of another connection, and a transaction is sent over one: take db.table() of its own")
+
     def create(self, scope: Scope, entity: Any) -> Marker[Any]:
         return self._add(scope, "create", entity, scope.schema.key_of_entity(entity), Options(), lambda o, p: plan_create(scope, entity, o, p))
 
@@ -189,6 +194,10 @@ class TransactionDraft:
         return self._add(scope, "delete", target, _key(scope, target), options, lambda o, p: plan_delete(scope, target, o, p))
 
     def check(self, scope: Scope, key: Key[Any], condition: Condition[Any]) -> Marker[Any]:
+        # What the checker knows is not what every caller has checked.
+        if condition is None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise InvalidRequest(f"{scope.entity}: a check demands a condition, such as {scope.entity}.field.exists()")
+
         def plan(occasion: Occasion, options: Options) -> Plan:
             assert options.condition is not None
             return plan_check(scope, key, options.condition, occasion)
