@@ -333,6 +333,22 @@ async def test_a_change_and_its_event_are_written_together_or_not_at_all(shop) -
     assert await outbox.delete(pending) == pending
 
 
+@pytest.mark.needs("transactions honour tokens")
+async def test_the_relay_reads_in_time_order_publishes_and_deletes(shop) -> None:
+    outbox = shop.of(OutboxEvent)
+    for minutes in (2, 0, 1):
+        async with shop.transaction() as tx:
+            tx.create(Payment(id=f"p{minutes}"))
+            tx.put(OutboxEvent(at=NOON + timedelta(minutes=minutes), event_id=UUID(int=minutes), payment_id=f"p{minutes}"))
+
+    published: list[str] = []
+    async for pending in outbox.query(OutboxEvent.partition_of(), consistent=True):
+        published.append(pending.payment_id)
+        await outbox.delete(pending)
+    assert published == ["p0", "p1", "p2"]
+    assert [pending async for pending in outbox.query(OutboxEvent.partition_of(), consistent=True)] == []
+
+
 # ----------------------------------------------------------------------------------------------------------- exactly once
 
 

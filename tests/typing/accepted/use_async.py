@@ -109,12 +109,15 @@ async def main() -> None:
         await charge("request-1", "charge-1", datetime.now(UTC))
         views: int = (await shop.of(PageViews).upsert(PageViews.key_of("/home"), PageViews.count.add(1))).count
         hi = (await shop.of(HiLoBlock).upsert(HiLoBlock.key_of("orders"), HiLoBlock.hi.add(100), in_doubt="resend")).hi
-        print(views, hi)
+        number: int = await db.run(sw.recipes.HiLo(shop, "orders").next())
+        print(views, hi, number)
 
         async with shop.transaction() as tx:
             tx.create(Payment(id="p1"))
             tx.put(OutboxEvent(at=datetime.now(UTC), event_id=uuid4(), payment_id="p1"))
         outbox = shop.of(OutboxEvent)
+        async for pending in outbox.query(OutboxEvent.partition_of(), consistent=True):
+            await outbox.delete(pending)
 
         results = db.table("results", key=("ID",), discriminator=None).of(Results)
 

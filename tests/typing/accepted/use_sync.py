@@ -132,6 +132,7 @@ if not outcome:
 BLOCK = 100
 hi = shop.of(HiLoBlock).upsert(HiLoBlock.key_of("orders"), HiLoBlock.hi.add(BLOCK), in_doubt="resend").hi
 first = hi - BLOCK + 1
+number: int = db.run(sw.recipes.HiLo(shop, "orders").next())
 
 # ---- outbox
 with shop.transaction() as tx:
@@ -139,6 +140,9 @@ with shop.transaction() as tx:
     tx.put(OutboxEvent(at=datetime.now(UTC), event_id=uuid4(), payment_id="p1"))
 
 outbox = shop.of(OutboxEvent)
+for pending in outbox.query(OutboxEvent.partition_of(), consistent=True):
+    print(f"Paid: {pending.payment_id}, event {pending.event_id}")
+    outbox.delete(pending)
 
 # ---- conditional-writes
 orders = db.table("Orders", key=("customer_id", "order_id"), discriminator=None).of(Order)
