@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -65,10 +66,18 @@ def test_a_key_that_does_not_fit_refuses_the_whole_batch(shop: Caller, entry: di
     assert shop.item(**B) is None
 
 
-@pytest.mark.parametrize("entry", [{}, {"PutRequest": {"Item": A}, "DeleteRequest": {"Key": B}}])
-def test_an_entry_is_one_put_or_one_delete(shop: Caller, entry: dict[str, Any]) -> None:
-    error = shop.refused("BatchWriteItem", {"RequestItems": {"shop": [entry]}})
-    assert error.message == "A write request must contain exactly one of PutRequest and DeleteRequest"
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({}, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
+        (
+            {"PutRequest": {"Item": A}, "DeleteRequest": {"Key": B}},
+            "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
+        ),
+    ],
+)
+def test_an_entry_is_one_put_or_one_delete(shop: Caller, entry: dict[str, Any], message: str) -> None:
+    assert shop.refused("BatchWriteItem", {"RequestItems": {"shop": [entry]}}).message == message
 
 
 @pytest.mark.parametrize("operation", ["BatchWriteItem", "BatchGetItem"])
@@ -90,15 +99,22 @@ def test_at_most_25_writes(shop: Caller) -> None:
     entries = [put({"pk": text(str(at))}) for at in range(26)]
     write(shop, *entries[:25])
     error = shop.refused("BatchWriteItem", {"RequestItems": {"shop": entries}})
-    assert "Member must have length less than or equal to 25" in error.message
+    assert re.fullmatch(
+        r"1 validation error detected: Value '\{shop=\[.+\]\}' at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: "
+        r"\[Member must have length less than or equal to 25, Member must have length greater than or equal to 1\]",
+        error.message,
+    )
     error = shop.refused("BatchWriteItem", {"RequestItems": {"shop": entries[:13], "other": entries[13:]}})
-    assert error.message.startswith("Too many items requested for the BatchWriteItem call")
+    assert error.message == "Too many items requested for the BatchWriteItem call"
 
 
 def test_at_most_100_keys(shop: Caller) -> None:
     keys = [{"pk": text(str(at))} for at in range(101)]
     shop.service.execute("BatchGetItem", get(*keys[:100]))
     assert "Member must have length less than or equal to 100" in shop.refused("BatchGetItem", get(*keys)).message
+    create_table(shop.service, "other")
+    error = shop.refused("BatchGetItem", {"RequestItems": {"shop": {"Keys": keys[:51]}, "other": {"Keys": keys[:50]}}})
+    assert error.message == "Too many items requested for the BatchGetItem call"
 
 
 def test_what_exceeds_16_megabytes_is_left_for_another_request(shop: Caller) -> None:

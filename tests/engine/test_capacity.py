@@ -85,6 +85,26 @@ def test_the_repeat_of_a_token_is_charged_as_reading(shop: Caller) -> None:
     assert second == {"TableName": "shop", "CapacityUnits": 4.0, "ReadCapacityUnits": 4.0}
 
 
+def test_the_repeat_of_a_token_is_charged_by_what_the_original_was_sized_on(shop: Caller) -> None:
+    shop.put(**A, **filler(4097))
+    action = shop.action("Delete", Key=A)
+    first, second = (shop.transact(action, ClientRequestToken="t", ReturnConsumedCapacity="TOTAL")["ConsumedCapacity"][0] for _ in range(2))
+    assert (first["WriteCapacityUnits"], second["ReadCapacityUnits"]) == (10.0, 4.0)
+
+
+def test_a_transaction_doubles_the_units_of_the_table_but_not_of_its_indexes(indexed: Caller) -> None:
+    answer = indexed.transact(indexed.action("Put", Item={**A, "g": text("x")}), ReturnConsumedCapacity="INDEXES")
+    assert answer["ConsumedCapacity"] == [
+        {
+            "TableName": "shop",
+            "CapacityUnits": 3.0,
+            "WriteCapacityUnits": 3.0,
+            "Table": {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0},
+            "GlobalSecondaryIndexes": {"by_g": {"CapacityUnits": 1.0, "WriteCapacityUnits": 1.0}},
+        }
+    ]
+
+
 def test_queries_are_charged_by_what_they_evaluate(rows: Caller) -> None:
     for at in range(3):
         rows.put(pk=text("a"), sk=number(at), x=text("x" * 2000))

@@ -109,6 +109,12 @@ def test_the_condition_holds(text):
     assert outcome(text)
 
 
+def test_the_size_of_a_text_is_counted_in_utf_16():
+    values: dict[str, AttributeValue] = {":size": {"N": "4"}}
+    node = parse_condition("size(a) = :size", "ConditionExpression", Substitutions(None, values))
+    assert holds(node, {"a": {"S": "aé\U0001f600"}})
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -93,7 +93,8 @@ def test_the_last_evaluated_key_holds_the_keys_of_table_and_index(indexed: Calle
     page = indexed("Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, Limit=1)
     assert page["LastEvaluatedKey"] == {**A, "g": text("g"), "h": number(1)}
     message = indexed.invalid("Query", IndexName="all", KeyConditionExpression="g = :g", ExpressionAttributeValues={":g": text("g")}, ExclusiveStartKey=A)
-    assert message == "The provided starting key is invalid: The provided key element does not match the schema"
+    assert message == "The provided starting key is invalid"
+    assert indexed.invalid("Scan", IndexName="all", ExclusiveStartKey=A) == message
 
 
 @pytest.mark.parametrize(
@@ -138,6 +139,19 @@ def test_all_attributes_of_a_global_index_that_lacks_some_are_refused(indexed: C
         INVALID + "Select type ALL_ATTRIBUTES is not supported for global secondary index keys because its projection type is not ALL"
     )
     assert indexed("Scan", IndexName="all", Select="ALL_ATTRIBUTES")["Count"] == 0
+
+
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+def test_a_global_index_is_not_asked_for_what_it_does_not_hold(indexed: Caller, operation: str) -> None:
+    query = {"KeyConditionExpression": "g = :g", "ExpressionAttributeValues": {":g": text("g")}} if operation == "Query" else {}
+    invalid = "One or more parameter values were invalid: "
+    projected = {"ProjectionExpression": "pk, x.y", **query}
+    filtered = {"FilterExpression": "attribute_exists(x)", **query}
+    assert indexed.invalid(operation, IndexName="keys", **projected) == f"{invalid}Global secondary index keys does not project [x]"
+    message = f"{invalid}Secondary index keys does not project one or more filter attributes: [x]"
+    assert indexed.invalid(operation, IndexName="keys", **filtered) == message
+    for members in (projected, filtered):
+        assert indexed(operation, IndexName="some", **members)["Count"] == 0
 
 
 def of_local(indexed: Caller, **members: Any) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from surewrite.engine.faults import ServiceError
@@ -97,13 +99,25 @@ def test_index_keys_are_held_to_the_rules_of_keys(attributes, put, updated):
         check_index_keys(attributes, [INDEX])
     assert caught.value.message == put
     with pytest.raises(ServiceError) as caught:
-        check_updated_index_keys(attributes, [INDEX])
+        check_updated_index_keys(attributes, None, [INDEX])
     assert caught.value.message == updated
 
 
 def test_an_item_without_an_index_key_is_only_left_out_of_the_index():
     check_index_keys({"pk": {"S": "a"}}, [INDEX])
-    check_updated_index_keys({"d": {"B": "AA=="}}, [INDEX])
+    check_updated_index_keys({"d": {"B": "AA=="}}, None, [INDEX])
+
+
+def test_an_update_is_held_only_to_the_index_keys_that_it_changes():
+    bad = {"c": {"N": "1"}}
+    check_updated_index_keys(bad, bad, [INDEX])
+    with pytest.raises(ServiceError, match="unsupported type"):
+        check_updated_index_keys(bad, {"c": {"N": "2"}}, [INDEX])
+
+
+def test_of_several_indexes_the_first_by_name_is_told():
+    with pytest.raises(ServiceError, match="IndexName: a"):
+        check_index_keys({"c": {"N": "1"}}, [INDEX, replace(INDEX, name="a"), replace(INDEX, name="b")])
 
 
 @pytest.mark.parametrize("parts", [("pk",), ("sk", "a"), ("pk", 0)])

@@ -136,9 +136,9 @@ def test_a_starting_key_need_not_exist_any_more(rows: Caller) -> None:
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ({"pk": text("a")}, "The provided starting key is invalid: The provided key element does not match the schema"),
-        ({"pk": text("a"), "sk": text("1")}, "The provided starting key is invalid: The provided key element does not match the schema"),
-        ({"pk": text("a"), "sk": number(1), "x": text("x")}, "The provided starting key is invalid: The provided key element does not match the schema"),
+        ({"pk": text("a")}, "The provided starting key is invalid"),
+        ({"pk": text("a"), "sk": text("1")}, "The provided starting key is invalid"),
+        ({"pk": text("a"), "sk": number(1), "x": text("x")}, "The provided starting key is invalid"),
         ({"pk": text("b"), "sk": number(1)}, "The provided starting key is outside query boundaries based on provided conditions"),
         ({"pk": text("a"), "sk": number(5)}, "The provided starting key does not match the range key predicate"),
     ],
@@ -147,18 +147,28 @@ def test_starting_keys_that_do_not_fit_the_query(rows: Caller, start: dict[str, 
     assert rows.invalid("Query", **of_a("sk < :x", x=number(5)), ExclusiveStartKey=start) == message
 
 
+def test_a_starting_key_that_does_not_fit_the_scanned_table_is_told_why(rows: Caller) -> None:
+    message = "The provided starting key is invalid: The provided key element does not match the schema"
+    assert rows.invalid("Scan", ExclusiveStartKey={"pk": text("a")}) == message
+
+
 def test_a_query_of_a_table_without_sort_key_is_not_restarted(shop: Caller) -> None:
     assert shop.invalid("Query", **OF_A, ExclusiveStartKey={"pk": text("a")}) == "The query can return at most one row and cannot be restarted"
+
+
+CONTRADICTING_SELECTS: list[tuple[dict[str, Any], str]] = [
+    ({"Select": "ALL_ATTRIBUTES", "ProjectionExpression": "x"}, "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES"),
+    ({"Select": "COUNT", "ProjectionExpression": "x"}, "Cannot specify the ProjectionExpression when choosing to get only the Count"),
+    ({"Select": "SPECIFIC_ATTRIBUTES"}, "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"),
+    ({"Select": "ALL_PROJECTED_ATTRIBUTES"}, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"),
+]
 
 
 @pytest.mark.parametrize(
     ("members", "message"),
     [
         ({"KeyConditionExpression": None}, "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."),
-        ({"Select": "ALL_ATTRIBUTES", "ProjectionExpression": "x"}, "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES"),
-        ({"Select": "COUNT", "ProjectionExpression": "x"}, "Cannot specify the ProjectionExpression when choosing to get only the Count"),
-        ({"Select": "SPECIFIC_ATTRIBUTES"}, "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"),
-        ({"Select": "ALL_PROJECTED_ATTRIBUTES"}, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"),
+        *((members, f"1 validation error detected: {message}") for members, message in CONTRADICTING_SELECTS),
         ({"IndexName": "none"}, "The table does not have the specified index: none"),
         ({"FilterExpression": "sk = :p"}, "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk"),
         (
@@ -250,7 +260,8 @@ def test_a_starting_key_belongs_to_its_segment(rows: Caller) -> None:
             {"Segment": 5, "TotalSegments": 5},
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 5 is not less than TotalSegments: 5",
         ),
-        ({"ExpressionAttributeNames": {"#a": "a"}}, "ExpressionAttributeNames can only be specified when using expressions: "),
+        ({"ExpressionAttributeNames": {"#a": "a"}}, "ExpressionAttributeNames can only be specified when using expressions"),
+        *CONTRADICTING_SELECTS,
     ],
 )
 def test_scans_that_contradict_themselves(rows: Caller, members: dict[str, Any], message: str) -> None:

@@ -53,7 +53,8 @@ def test_members_that_are_null_count_as_absent(shop: Caller) -> None:
         ({"ReturnValues": 1}, "NUMBER_VALUE cannot be converted to String"),
         ({"ReturnValues": True}, "TRUE_VALUE cannot be converted to String"),
         ({"ConditionExpression": {}}, "Start of structure or map found where not expected"),
-        ({"Item": "x"}, "STRING_VALUE cannot be converted to Map"),
+        ({"ConditionExpression": []}, "Unrecognized collection type class java.lang.String"),
+        ({"Item": "x"}, "Unexpected field type"),
         ({"ConditionExpression": "a = \ud800"}, "The text is not well-formed Unicode"),
     ],
 )
@@ -69,16 +70,26 @@ def test_a_body_that_is_no_map_is_a_serialization_error(service: Service) -> Non
     assert caught.value.code == "SerializationException"
 
 
-def test_all_broken_constraints_are_reported_in_the_order_of_the_service(shop: Caller) -> None:
-    assert shop.invalid("UpdateItem", TableName="", ReturnValues="old", ReturnConsumedCapacity="x") == (
-        "5 validation errors detected: "
-        "Value 'x' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; "
-        "Value '' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
-        "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1; "
-        "Value 'old' at 'returnValues' failed to satisfy constraint: "
-        "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]; "
-        "Value null at 'key' failed to satisfy constraint: Member must not be null"
-    )
+TOTAL_IS_NONE = "Value 'x' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+OLD_IS_NONE = (
+    "Value 'old' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+)
+EMPTY_NAME = "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
+
+
+def test_broken_constraints_of_a_put_are_reported_together(shop: Caller) -> None:
+    message = shop.invalid("PutItem", Item=ALICE, ReturnValues="old", ReturnConsumedCapacity="x")
+    assert message == f"2 validation errors detected: {TOTAL_IS_NONE}; {OLD_IS_NONE}"
+
+
+@pytest.mark.parametrize("operation", ["PutItem", "UpdateItem", "DeleteItem"])
+def test_a_broken_table_name_is_reported_alone(shop: Caller, operation: str) -> None:
+    subject = "Item" if operation == "PutItem" else "Key"
+    assert shop.invalid(operation, TableName="", ReturnValues="old", **{subject: ALICE}) == EMPTY_NAME
+
+
+def test_an_update_reports_its_first_broken_constraint(shop: Caller) -> None:
+    assert shop.invalid("UpdateItem", Key=ALICE, ReturnValues="old", ReturnConsumedCapacity="x") == f"1 validation error detected: {TOTAL_IS_NONE}"
 
 
 def test_what_the_caller_changes_in_its_request_does_not_reach_the_store(shop: Caller) -> None:

@@ -81,4 +81,16 @@ def test_names_and_constants_need_an_expression():
     assert caught.value.message == "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null"
     with pytest.raises(ServiceError) as caught:
         require_expressions({"#a": "b"}, None, {"UpdateExpression": None, "ConditionExpression": None})
-    assert caught.value.message == "ExpressionAttributeNames can only be specified when using expressions: UpdateExpression and ConditionExpression are null"
+    assert caught.value.message == "ExpressionAttributeNames can only be specified when using expressions"
+
+
+def test_constants_need_an_expression_that_can_use_them():
+    with pytest.raises(ServiceError) as caught:
+        require_expressions(None, {":v": {"N": "1"}}, {"FilterExpression": None, "ProjectionExpression": "a"})
+    assert caught.value.message == "ExpressionAttributeValues can only be specified when using expressions: FilterExpression is null"
+
+
+def test_all_placeholders_are_checked_before_any_constant():
+    with pytest.raises(ServiceError) as caught:
+        Substitutions(None, {":v": {"N": "x"}, "w": {"N": "1"}})
+    assert caught.value.message == 'ExpressionAttributeValues contains invalid key: Syntax error; key: "w"'

@@ -57,7 +57,8 @@ def test_a_deleted_table_is_gone_with_its_items(caller: Caller) -> None:
 
 def test_a_protected_table_is_not_deleted(caller: Caller) -> None:
     caller.service.execute("CreateTable", creation(DeletionProtectionEnabled=True))
-    assert caller.invalid("DeleteTable") == "1 validation error detected: Table 'made' can't be deleted while DeletionProtectionEnabled is set to True"
+    message = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
+    assert caller.invalid("DeleteTable") == message
 
 
 @pytest.mark.parametrize("operation", ["DescribeTable", "DeleteTable", "DescribeTimeToLive"])
@@ -131,7 +132,33 @@ INVALID = "One or more parameter values were invalid: "
             INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
         ),
         ({"BillingMode": None}, INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"),
-        ({"StreamSpecification": {"StreamEnabled": True}}, INVALID + "StreamViewType must be specified exactly when StreamEnabled is true"),
+        ({"StreamSpecification": {"StreamEnabled": True}}, INVALID + "StreamViewType must be specified when StreamEnabled is true"),
+        (
+            {"StreamSpecification": {"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"}},
+            INVALID + "Table is being created with a stream disabled, UpdateViewType should not be specified",
+        ),
+        ({"GlobalSecondaryIndexes": []}, INVALID + "List of GlobalSecondaryIndexes is empty"),
+        ({"LocalSecondaryIndexes": []}, INVALID + "List of LocalSecondaryIndexes is empty"),
+        (
+            {"GlobalSecondaryIndexes": [{**index("one", "pk"), "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}}]},
+            INVALID + "ProvisionedThroughput should not be specified for index: one when BillingMode is PAY_PER_REQUEST",
+        ),
+        (
+            {
+                "KeySchema": key_schema("pk", "sk"),
+                "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+                "LocalSecondaryIndexes": [index("one", "sk", "pk")],
+            },
+            INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: one. index hash key: sk, table hash key: pk",
+        ),
+        (
+            {"KeySchema": [{"AttributeName": name, "KeyType": "HASH"} for name in ("pk", "a", "b")]},
+            (
+                "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, keyType=HASH), KeySchemaElement(attributeName=a, keyType=HASH), "
+                "KeySchemaElement(attributeName=b, keyType=HASH)]' at 'keySchema' failed to satisfy constraint: "
+                "Member must have length less than or equal to 2"
+            ),
+        ),
         (
             {"BillingMode": "PROVISIONED", "ProvisionedThroughput": {"ReadCapacityUnits": 0, "WriteCapacityUnits": 1}},
             (
@@ -161,7 +188,7 @@ def test_index_limits(service: Service, caller: Caller) -> None:
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", *types)],
         GlobalSecondaryIndexes=[index(f"by_{name}", name) for name in types],
     )
-    assert caller.refused("CreateTable", body).code == "LimitExceededException"
+    assert caller.refused("CreateTable", body).message == INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20"
 
 
 def test_time_to_live_is_described_as_it_is_set(shop: Caller) -> None:

@@ -117,6 +117,60 @@ def test_an_index_key_of_the_wrong_type_is_a_reason(shop: Caller) -> None:
     assert error.reasons[0].message == "One or more parameter values were invalid: Type mismatch for Index Key g Expected: S Actual: N IndexName: by_g"
 
 
+def test_an_empty_index_key_is_a_fault_of_the_request(shop: Caller) -> None:
+    create_table(shop.service, "indexed", global_indexes=[_index()], extra_types={"g": "S"})
+    update = {"UpdateExpression": "SET g = :g", "ExpressionAttributeValues": {":g": text("")}}
+    for action in ({"Put": {"Item": {**A, "g": text("")}}}, {"Update": {"Key": A, **update}}):
+        kind, members = next(iter(action.items()))
+        error = shop.refused("TransactWriteItems", {"TransactItems": [{kind: {"TableName": "indexed", **members}}]})
+        assert error.code == "ValidationException"
+        assert "cannot contain an empty string value" in error.message
+
+
+@pytest.mark.parametrize("kind", ["Put", "Delete", "Update", "ConditionCheck"])
+def test_a_key_that_is_too_long_is_a_reason(shop: Caller, kind: str) -> None:
+    key = {"pk": text("x" * 2049)}
+    more = {"Put": {"Item": key}, "Update": {"Key": key, "UpdateExpression": "REMOVE a"}, "ConditionCheck": {"Key": key, "ConditionExpression": "a = b"}}
+    error = shop.cancelled(put(shop, A), shop.action(kind, **more.get(kind, {"Key": key})))
+    message = "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes"
+    assert error.reasons == (NONE, CancellationReason("ValidationError", message))
+    read = shop.refused("TransactGetItems", {"TransactItems": [shop.action("Get", Key=key)]})
+    assert (read.code, read.reasons[0].message) == ("TransactionCanceledException", message)
+
+
+def test_actions_may_have_names_and_values_that_no_expression_could_use(shop: Caller) -> None:
+    names: dict[str, Any] = {"ExpressionAttributeNames": {"#a": "a"}}
+    values: dict[str, Any] = {"ExpressionAttributeValues": {":a": number(1)}}
+    shop.transact(shop.action("Put", Item=A, **names, **values), shop.action("Delete", Key=B, **values), ClientRequestToken="t")
+    get = shop.action("Get", Key=A, **names)
+    assert shop.service.execute("TransactGetItems", {"TransactItems": [get]}) == {"Responses": [{"Item": A}]}
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = text("x")
+    for _ in range(levels - 1):
+        value = {"L": [value]}
+    return value
+
+
+def test_too_deep_a_constant_is_a_reason_of_an_update_and_nothing_to_a_condition_check(shop: Caller) -> None:
+    deep = {"ExpressionAttributeValues": {":d": _nested(33)}}
+    message = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+    error = shop.cancelled(shop.action("Update", Key=A, UpdateExpression="SET a = :d", **deep), ClientRequestToken="t")
+    assert error.reasons == (CancellationReason("ValidationError", message),)
+    shop.transact(shop.action("ConditionCheck", Key=A, ConditionExpression="a <> :d", **deep), ClientRequestToken="t")
+    for kind, members in (("Put", {"Item": {**A, "a": _nested(33)}}), ("Delete", {"Key": A, "ConditionExpression": "a <> :d", **deep})):
+        refused = shop.refused("TransactWriteItems", {"TransactItems": [shop.action(kind, **members)]})
+        assert refused.code == "ValidationException"
+        assert message in refused.message
+
+
+def test_a_transactional_read_leaves_out_an_item_of_which_nothing_is_shown(shop: Caller) -> None:
+    shop.put(**A)
+    get = shop.action("Get", Key=A, ProjectionExpression="absent")
+    assert shop.service.execute("TransactGetItems", {"TransactItems": [get]}) == {"Responses": [{}]}
+
+
 def _index() -> dict[str, Any]:
     return {"IndexName": "by_g", "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}
 
@@ -129,7 +183,6 @@ def _index() -> dict[str, Any]:
         ({"Put": {"Item": {"pk": text("b"), "x": {}}}}, "Supplied AttributeValue is empty"),
         ({"Update": {"Key": B, "UpdateExpression": "SET"}}, "Invalid UpdateExpression: Syntax error"),
         ({"Delete": {"Key": B, "ConditionExpression": "a = :v"}}, "Invalid ConditionExpression: An expression attribute value used in expression is not"),
-        ({"Delete": {"Key": B, "ExpressionAttributeNames": {"#a": "a"}}}, "ExpressionAttributeNames can only be specified when using expressions"),
         ({"Delete": {"Key": A}}, "Transaction request cannot include multiple operations on one item"),
         ({"ConditionCheck": {"Key": B}}, "1 validation error detected: Value null at 'transactItems.2.member.conditionCheck.conditionExpression'"),
         ({"Update": {"Key": B}}, "1 validation error detected: Value null at 'transactItems.2.member.update.updateExpression'"),
@@ -208,7 +261,6 @@ def test_reads_come_in_the_order_of_the_request(shop: Caller) -> None:
     [
         ([{"Key": A}, {"Key": A}], "Transaction request cannot include multiple operations on one item"),
         ([{"Key": A, "ProjectionExpression": "!"}], "Invalid ProjectionExpression: Syntax error"),
-        ([{"Key": A, "ExpressionAttributeNames": {"#a": "a"}}], "ExpressionAttributeNames can only be specified"),
         ([{"Key": {"pk": text("")}}], "One or more parameter values are not valid"),
     ],
 )

@@ -46,6 +46,7 @@ def test_a_value_is_stored_in_its_canonical_form(value, stored):
         ({"unknown": 1}, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
         ({"S": None}, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
         ({"S": "x", "N": "1"}, "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"),
+        ({"S": "x", "N": "y"}, "The parameter cannot be converted to a numeric value: y"),
         ({"NULL": False}, f"{PREFIX}Null attribute value types must have the value of true"),
         ({"SS": []}, f"{PREFIX}An string set  may not be empty"),
         ({"NS": []}, f"{PREFIX}An number set  may not be empty"),

@@ -14,11 +14,23 @@ from surewrite.engine.context import Context, Place
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.item_operations import read_projection, shown
 from surewrite.engine.key_validation import KEY_MISMATCH, check_key, check_key_paths
-from surewrite.engine.members import CAPACITY, COLLECTION_METRICS, CONSISTENT, NAMES, Member, Shapes, expression, require_map, require_none, table_name
+from surewrite.engine.members import (
+    CAPACITY,
+    COLLECTION_METRICS,
+    CONSISTENT,
+    NAMES,
+    Member,
+    Shapes,
+    broken,
+    expression,
+    require_map,
+    require_none,
+    table_name,
+)
 from surewrite.engine.schemas import Table
 from surewrite.engine.streams import Change
 from surewrite.engine.syntax import ProjectionNode
-from surewrite.engine.validation import check_item
+from surewrite.engine.validation import EMPTY_VALUE, SEVERAL_TYPES, check_item
 from surewrite.engine.writes import WriteAction, check_against_schema, check_content, check_shape, make
 
 _DUPLICATES: Final = "Provided list of item keys contains duplicates"
@@ -120,7 +132,7 @@ def _read_keys(body: Mapping[str, Any]) -> list[_KeyRead]:
         faults += _KEYS.faults(asked, f"requestItems.{reference}.member.")
     require_none(faults)
     if sum(len(asked["Keys"]) for asked in body["RequestItems"].values()) > limits.BATCH_KEYS:
-        raise validation(f"Too many items requested for the BatchGetItem call: at most {limits.BATCH_KEYS} keys in all")
+        raise validation("Too many items requested for the BatchGetItem call")
     reads: list[_KeyRead] = []
     for reference, asked in body["RequestItems"].items():
         keys = tuple(check_item(require_map(key, "a key")) for key in asked["Keys"])
@@ -141,21 +153,14 @@ def _check_keys(read: _KeyRead, table: Table) -> None:
 def _read_entries(body: Mapping[str, Any]) -> list[_Entry]:
     _WRITE_REQUEST.check(body)
     _require_some(body["RequestItems"], "BatchWriteItem")
-    faults: list[str] = []
-    count = 0
-    for reference, entries in body["RequestItems"].items():
-        if not isinstance(entries, (list, tuple)):
-            raise ServiceError("SerializationException", "Unexpected field type")
-        size = len(entries)  # pyright: ignore[reportUnknownArgumentType]
-        count += size
-        if not 1 <= size <= limits.BATCH_WRITES:
-            faults.append(
-                f"Value at 'requestItems.{reference}' failed to satisfy constraint: Map value must satisfy constraint: "
-                f"[Member must have length less than or equal to {limits.BATCH_WRITES}, Member must have length greater than or equal to 1]"
-            )
-    require_none(faults)
-    if count > limits.BATCH_WRITES:
-        raise validation(f"Too many items requested for the BatchWriteItem call: at most {limits.BATCH_WRITES} writes in all")
+    listed: list[Any] = list(body["RequestItems"].values())
+    if not all(isinstance(entries, (list, tuple)) for entries in listed):
+        raise ServiceError("SerializationException", "Unexpected field type")
+    if not all(1 <= len(entries) <= limits.BATCH_WRITES for entries in listed):
+        bounds = f"[Member must have length less than or equal to {limits.BATCH_WRITES}, Member must have length greater than or equal to 1]"
+        require_none(broken(body["RequestItems"], "requestItems", [f"Map value must satisfy constraint: {bounds}"]))
+    if sum(map(len, listed)) > limits.BATCH_WRITES:
+        raise validation("Too many items requested for the BatchWriteItem call")
     return [_read_entry(reference, entry) for reference, entries in body["RequestItems"].items() for entry in entries]
 
 
@@ -171,7 +176,8 @@ def _read_entry(reference: str, asked: object) -> _Entry:
         _DELETE.check(delete)
         action = WriteAction("Delete", table_name(reference), check_item(delete["Key"]), None, None, shows_refusing_item=False)
     else:
-        raise validation("A write request must contain exactly one of PutRequest and DeleteRequest")
+        # The service speaks of a write request as of an attribute value.
+        raise validation(EMPTY_VALUE if put is None else SEVERAL_TYPES)
     return _Entry(reference, entry, action)
 
 

@@ -1,6 +1,6 @@
 """Belongs here: how many capacity units a request is charged, and the shape in which that is told. Must not be here: throttling.
 
-Developer Guide, page "DynamoDB read and write operations"; transactions count double there.
+Developer Guide, page "DynamoDB read and write operations"; transactions count double there, index entries aside (measured).
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Charge:
     by_index: dict[Index, float] = field(default_factory=dict[Index, float])
 
     def add_write(self, change: Change, factor: int = 1) -> None:
-        """The units of one applied change: the larger of both states, and what it changes in each index."""
-        size = max(item_size(change.old) if change.old is not None else 0, item_size(change.new) if change.new is not None else 0)
-        self.units += factor * write_units(size)
+        """The units of one applied change: the larger of both states, and what it changes in each index.
+
+        ``factor`` counts for the table alone: a transaction doubles the write of the item, not those of its index entries.
+        """
+        self.units += factor * write_units(change.size)
         for index in change.table.indexes:
-            self.add_index(index, factor * _index_units(change, index))
+            self.add_index(index, _index_units(change, index))
 
     def add_index(self, index: Index, units: float) -> None:
         if units:

@@ -103,7 +103,10 @@ def _size(value: AttributeValue | None) -> AttributeValue | None:
         return None
     kind, content = next(iter(value.items()))
     match kind:
-        case "S" | "SS" | "NS" | "BS" | "L" | "M":
+        case "S":
+            # The service counts UTF-16 units: measured, while the Developer Guide only says "length".
+            return {"N": str(len(content) if content.isascii() else len(content.encode("utf-16-le")) // 2)}
+        case "SS" | "NS" | "BS" | "L" | "M":
             return {"N": str(len(content))}
         case "B":
             return {"N": str(len(decode_binary(content)))}

@@ -141,16 +141,15 @@ def _clause(operator: KeyOperator, operands: Sequence[Operand], written: str) ->
 
 def bind_key_condition(node: KeyConditionNode, schema: KeySchema) -> KeyRange:
     """The range of ``schema`` that a key condition asks for; raises ValidationException where it does not fit the schema."""
-    if len(node.clauses) > 2:
-        raise validation("Conditions can be of length 1 or 2 only")
+    count, most = len(node.clauses), len(schema.attributes)
+    if count > most:
+        raise validation(f"The number of query conditions ({count}) exceeds the number of key attributes defined in the schema ({most})")
     clauses = {clause.name: clause for clause in node.clauses}
     partition = clauses.pop(schema.partition.name, None)
     if partition is None:
         raise validation(f"Query condition missed key schema element: {schema.partition.name}")
     rest = next(iter(clauses.values()), None)
-    if rest is not None and (schema.sort is None or rest.name != schema.sort.name):
-        if schema.sort is None:
-            raise validation("Query key condition not supported")
+    if rest is not None and schema.sort is not None and rest.name != schema.sort.name:
         raise validation(f"Query condition missed key schema element: {schema.sort.name}")
     if partition.operator != "=":
         raise validation("Query key condition not supported")

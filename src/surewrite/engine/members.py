@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from surewrite.core import limits
 from surewrite.engine.faults import ServiceError, validation
 
 Shape = Literal["string", "boolean", "integer", "map", "list"]
+Reported = Literal["all", "table first", "first"]
 
 _TYPES: Final[dict[Shape, type]] = {"string": str, "boolean": bool, "integer": int, "map": dict, "list": list}
 _SHAPE_NAMES: Final[dict[Shape, str]] = {"string": "String", "boolean": "Boolean", "integer": "Integer", "map": "Map", "list": "List"}
@@ -21,7 +22,11 @@ _REFERENCE: Final = re.compile(r"(?:arn:[a-z0-9-]+:dynamodb:[a-z0-9-]*:[0-9]*:ta
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of a request. ``least`` and ``most`` bound the length of text, lists and maps, and the value of integers."""
+    """One member of a request.
+
+    ``least`` and ``most`` bound the length of text, lists and maps, and the value of integers. ``element`` is the name of
+    the structures that a list holds, where a message shows them.
+    """
 
     name: str
     shape: Shape
@@ -30,6 +35,7 @@ class Member:
     least: int | None = None
     most: int | None = None
     pattern: re.Pattern[str] | None = None
+    element: str = ""
 
     @property
     def label(self) -> str:
@@ -48,12 +54,14 @@ class Shapes:
     """The members that one structure may have, in the order in which the service reports their faults.
 
     ``legacy`` are members of the service that came before expressions; this engine does not carry them out.
+    ``reported`` is how many faults are told: all, those of the table's name alone if it has any, or the first one.
     """
 
-    __slots__ = ("_by_name", "_constrained", "_legacy", "_name", "_required")
+    __slots__ = ("_by_name", "_constrained", "_legacy", "_name", "_reported", "_required")
 
-    def __init__(self, name: str, members: Sequence[Member], legacy: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, members: Sequence[Member], legacy: Sequence[str] = (), *, reported: Reported = "all") -> None:
         self._name = name
+        self._reported: Reported = reported
         self._by_name = {member.name: member for member in members}
         self._legacy = frozenset(legacy)
         self._required = frozenset(member.name for member in members if member.required)
@@ -80,6 +88,8 @@ class Shapes:
                     found.append(f"Value null at '{prefix}{member.label}' failed to satisfy constraint: Member must not be null")
             else:
                 found.extend(_broken(value, member, prefix))
+            if found and (self._reported == "first" or (self._reported == "table first" and member.name == "TableName")):
+                return found
         return found
 
     def check(self, body: Mapping[str, Any]) -> None:
@@ -131,12 +141,14 @@ def _wrong_shape(value: object, member: Member) -> ServiceError:
             text = f"NUMBER_VALUE cannot be converted to {target}"
         case float():
             text = f"DECIMAL_VALUE cannot be converted to {target}"
+        case str() if target in {"List", "Map"}:
+            text = "Unexpected field type"
         case str():
             text = f"STRING_VALUE cannot be converted to {target}"
         case Mapping():
             text = "Start of structure or map found where not expected"
         case _:
-            text = "Start of list found where not expected"
+            text = f"Unrecognized collection type class java.lang.{target}" if target not in {"List", "Map"} else "Start of list found where not expected"
     return ServiceError("SerializationException", text)
 
 
@@ -144,19 +156,44 @@ def _broken(value: Any, member: Member, prefix: str) -> list[str]:
     is_number = member.shape == "integer"
     size = value if is_number else 0 if member.shape == "boolean" else len(value)
     noun = "value" if is_number else "length"
-    broken: list[str] = []
+    rules: list[str] = []
     if member.choices and value not in member.choices:
-        broken.append(f"Member must satisfy enum value set: [{', '.join(member.choices)}]")
-    if member.pattern is not None and not member.pattern.fullmatch(value):
-        broken.append(f"Member must satisfy regular expression pattern: {_NAME.pattern}")
+        rules.append(f"Member must satisfy enum value set: [{', '.join(member.choices)}]")
+    # Measured: of an empty text only the length is told.
+    if member.pattern is not None and value and not member.pattern.fullmatch(value):
+        rules.append(f"Member must satisfy regular expression pattern: {_NAME.pattern}")
     if member.least is not None and size < member.least:
-        broken.append(f"Member must have {noun} greater than or equal to {member.least}")
+        rules.append(f"Member must have {noun} greater than or equal to {member.least}")
     if member.most is not None and size > member.most:
-        broken.append(f"Member must have {noun} less than or equal to {member.most}")
-    if not broken:
-        return broken
-    shown = str(value)[:_SHOWN_CHARACTERS]
-    return [f"Value '{shown}' at '{prefix}{member.label}' failed to satisfy constraint: {text}" for text in broken]
+        rules.append(f"Member must have {noun} less than or equal to {member.most}")
+    return broken(value, f"{prefix}{member.label}", rules, member.element)
+
+
+def broken(value: object, place: str, rules: Sequence[str], element: str = "") -> list[str]:
+    """What is told of a value at a place that breaks these rules. ``element`` is the name of the structures in it, where it is a list of some."""
+    if not rules:
+        return []
+    shown = _shown(value, element)
+    if len(shown) > _SHOWN_CHARACTERS:
+        # The ends are kept, so that the brackets close.
+        shown = f"{shown[:_SHOWN_CHARACTERS]}...{shown[-2:]}" if isinstance(value, (Mapping, list, tuple)) else shown[:_SHOWN_CHARACTERS]
+    return [f"Value '{shown}' at '{place}' failed to satisfy constraint: {rule}" for rule in rules]
+
+
+def _shown(value: Any, element: str = "") -> str:
+    """A member's value in a message, as Java prints it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        if element:
+            return f"{element}({', '.join(f'{name[:1].lower()}{name[1:]}={_shown(part)}' for name, part in members.items())})"
+        return f"{{{', '.join(f'{name}={_shown(part)}' for name, part in members.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_shown(part, element) for part in cast('Sequence[Any]', value))}]"
+    return str(value)
 
 
 TABLE: Final = Member("TableName", "string", required=True, least=1, most=limits.TABLE_REFERENCE_CHARACTERS, pattern=_REFERENCE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -14,12 +14,12 @@ from surewrite.engine.evaluator import holds
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.indexes import entry_place
 from surewrite.engine.item_operations import shown
-from surewrite.engine.key_validation import KEY_MISMATCH, check_key_content
+from surewrite.engine.key_validation import check_key_content
 from surewrite.engine.members import CAPACITY, CONSISTENT, INDEX, NAMES, TABLE, VALUES, Member, expression
 from surewrite.engine.schemas import Index, KeyAttribute, KeySchema, Table
 from surewrite.engine.stores.store import Session
-from surewrite.engine.syntax import ConditionNode, ProjectionNode
-from surewrite.engine.validation import check_item
+from surewrite.engine.syntax import ConditionNode, DocumentPath, ProjectionNode
+from surewrite.engine.validation import INVALID, check_item
 
 Selection = Literal["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"]
 
@@ -63,11 +63,11 @@ class Source:
         """What LastEvaluatedKey holds of the last item evaluated."""
         return {name: dict(item[name]) for name in self._resume_names()}
 
-    def check_start(self, start: Item) -> None:
-        """Refuse an ExclusiveStartKey that has not exactly the attributes of the keys, in their types."""
+    def check_start(self, start: Item, detail: str | None = None) -> None:
+        """Refuse an ExclusiveStartKey that has not exactly the attributes of the keys, in their types; ``detail`` is what the error then adds."""
         expected: dict[str, KeyAttribute] = {attribute.name: attribute for schema in (self.table.key, self.key) for attribute in schema.attributes}
         if start.keys() != expected.keys() or any(attribute.type not in start[name] for name, attribute in expected.items()):
-            raise validation(f"{_BAD_START}: {KEY_MISMATCH}")
+            raise bad_start(detail)
         check_key_content(start, self.table.key)
 
     def _resume_names(self) -> tuple[str, ...]:
@@ -125,13 +125,18 @@ def read_selection(body: Mapping[str, Any]) -> Selection:
 
 
 def check_selection(source: Source, reading: Reading) -> None:
-    """Refuse whole items from a global index that does not hold them."""
+    """Refuse to ask a global index for what it does not hold: whole items, or attributes to project or to filter by."""
     index = source.index
-    if reading.selection == "ALL_ATTRIBUTES" and index is not None and index.is_global and index.projection != "ALL":
-        raise validation(
-            f"One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
-            "because its projection type is not ALL"
-        )
+    if index is None or not index.is_global or index.projection == "ALL":
+        return
+    if reading.selection == "ALL_ATTRIBUTES":
+        raise validation(f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because its projection type is not ALL")
+    missing = _not_held(source.table, index, reading.projection.paths if reading.projection is not None else ())
+    if missing:
+        raise validation(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
+    missing = _not_held(source.table, index, reading.filter.paths if reading.filter is not None else ())
+    if missing:
+        raise validation(f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: [{', '.join(missing)}]")
 
 
 def read_page(session: Session, source: Source, reading: Reading, rows: Iterator[Item], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +178,9 @@ def read_page(session: Session, source: Source, reading: Reading, rows: Iterator
     return answer
 
 
-def bad_start(detail: str) -> ServiceError:
+def bad_start(detail: str | None) -> ServiceError:
     """The error of a starting key that does not fit the request."""
-    return validation(f"{_BAD_START}: {detail}")
+    return validation(_BAD_START if detail is None else f"{_BAD_START}: {detail}")
 
 
 def _needs_base_item(source: Source, reading: Reading) -> bool:
@@ -185,6 +190,11 @@ def _needs_base_item(source: Source, reading: Reading) -> bool:
         return False
     if reading.selection == "ALL_ATTRIBUTES":
         return True
-    held = {*source.table.key.names, *index.key.names, *index.included}
     paths = (reading.projection.paths if reading.projection is not None else ()) + (reading.filter.paths if reading.filter is not None else ())
-    return any(path.parts[0] not in held for path in paths)
+    return bool(_not_held(source.table, index, paths))
+
+
+def _not_held(table: Table, index: Index, paths: Iterable[DocumentPath]) -> list[str]:
+    """The attributes that paths begin with and an index does not hold."""
+    held = {*table.key.names, *index.key.names, *index.included}
+    return [name for name in dict.fromkeys(str(path.parts[0]) for path in paths) if name not in held]

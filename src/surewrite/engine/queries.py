@@ -8,10 +8,10 @@ from typing import Any, Final
 from surewrite.core import limits
 from surewrite.core.values import Item, equal, key_bytes
 from surewrite.engine.context import Context
-from surewrite.engine.faults import validation
+from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.grammar import KeyRange, Substitutions, bind_key_condition, parse_condition, parse_key_condition, parse_projection, require_expressions
 from surewrite.engine.indexes import sort_bounds
-from surewrite.engine.key_validation import check_filter_paths, check_key_paths
+from surewrite.engine.key_validation import KEY_MISMATCH, check_filter_paths, check_key_paths
 from surewrite.engine.members import Member, Shapes, expression, table_name
 from surewrite.engine.pages import READ_MEMBERS, Reading, Selection, Source, bad_start, check_selection, find_source, read_page, read_selection, read_start
 from surewrite.engine.stores.store import SLOTS, Position, Session, slot_of
@@ -37,7 +37,7 @@ _SCAN: Final = Shapes(
 def query(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
     """Query: one page of one partition of a table or index, in the order of the sort key."""
     _QUERY.check(body)
-    selection = read_selection(body)
+    selection = _read_query_selection(body)
     start = read_start(body)
     key_condition, reading = _read_query(body, selection)
     with context.store.session(write=False) as session:
@@ -64,6 +64,14 @@ def scan(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
         if after is not None and not first <= after.slot < end:
             raise bad_start(f"Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: {total} Segment: {segment}")
         return read_page(session, source, reading, session.scan(source.space, first, end, after), body)
+
+
+def _read_query_selection(body: Mapping[str, Any]) -> Selection:
+    try:
+        return read_selection(body)
+    except ServiceError as refused:
+        # Measured: of a Select that its request contradicts, Query speaks within the envelope, and Scan does not.
+        raise validation(f"1 validation error detected: {refused.message}") from None
 
 
 def _read_query(body: Mapping[str, Any], selection: Selection) -> tuple[KeyConditionNode, Reading]:
@@ -135,6 +143,6 @@ def _read_segment(body: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _scan_position(source: Source, start: Item) -> Position:
-    source.check_start(start)
+    source.check_start(start, KEY_MISMATCH if source.index is None else None)
     partition, sort = source.place(start)
     return Position(slot_of(partition), partition, sort)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Literal
 
-from surewrite.core.values import Item, equal
+from surewrite.core.values import Item, equal, item_size
 from surewrite.engine.copies import copied
 from surewrite.engine.schemas import StreamView, Table
 
@@ -29,6 +29,11 @@ class Change:
     old: Item | None
     new: Item | None
     user_identity: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the larger of both states, by which a write is charged."""
+        return max(item_size(item) if item is not None else 0 for item in (self.old, self.new))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,15 @@ class Substitutions:
     """Names and constants of one request, checked, the constants canonical and copied.
 
     An absent member is None; an empty one is refused. Raises ValidationException, or SerializationException for a wrong
-    JSON type. ``names`` and ``values`` are not to be changed.
+    JSON type. ``names`` and ``values`` are not to be changed. ``spare_levels`` is how many levels deeper than an item's
+    attributes constants may be here.
     """
 
     __slots__ = ("_used_names", "_used_values", "names", "names_key", "values")
 
-    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None) -> None:
+    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, Any] | None, *, spare_levels: int = 0) -> None:
         self.names: Mapping[str, str] = _NONE if names is None else _checked_names(names)
-        self.values: Mapping[str, AttributeValue] = _NONE if values is None else _checked_values(values)
+        self.values: Mapping[str, AttributeValue] = _NONE if values is None else _checked_values(values, spare_levels)
         self.names_key: tuple[tuple[str, str], ...] = tuple(self.names.items())
         self._used_names: set[str] = set()
         self._used_values: set[str] = set()
@@ -56,13 +57,16 @@ class Substitutions:
 
 
 def require_expressions(names: object, values: object, expressions: Mapping[str, str | None]) -> None:
-    """Refuse names or constants in a request without any expression; ``expressions`` maps the members it might have to their text or None."""
-    if (names is None and values is None) or any(text is not None for text in expressions.values()):
-        return
-    listed = list(expressions)
-    told = f"{' and '.join(listed)} {'is' if len(listed) == 1 else 'are'} null"
-    member = _NAMES_MEMBER if names is not None else _VALUES_MEMBER
-    raise validation(f"{member} can only be specified when using expressions: {told}")
+    """Refuse names without any expression, and constants without one that could use them.
+
+    ``expressions`` maps the members that the request might have to their text or None.
+    """
+    if names is not None and all(text is None for text in expressions.values()):
+        raise validation(f"{_NAMES_MEMBER} can only be specified when using expressions")
+    users = [member for member in expressions if member != "ProjectionExpression"]
+    if values is not None and all(expressions[member] is None for member in users):
+        told = f"{' and '.join(users)} {'is' if len(users) == 1 else 'are'} null"
+        raise validation(f"{_VALUES_MEMBER} can only be specified when using expressions: {told}")
 
 
 def _checked_names(names: Mapping[str, Any]) -> Mapping[str, str]:
@@ -76,14 +80,15 @@ def _checked_names(names: Mapping[str, Any]) -> Mapping[str, str]:
     return dict(names)
 
 
-def _checked_values(values: Mapping[str, Any]) -> Mapping[str, AttributeValue]:
+def _checked_values(values: Mapping[str, Any], spare_levels: int) -> Mapping[str, AttributeValue]:
     if not values:
         raise validation(f"{_VALUES_MEMBER} must not be empty")
     checked: dict[str, AttributeValue] = {}
-    for placeholder, value in values.items():
+    for placeholder in values:
         _check_placeholder(placeholder, _VALUE, _VALUES_MEMBER)
+    for placeholder, value in values.items():
         try:
-            checked[placeholder] = check_value(value)
+            checked[placeholder] = check_value(value, spare_levels)
         except ServiceError as refused:
             if refused.code != "ValidationException":
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from surewrite.core import limits
-from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.faults import validation
 from surewrite.engine.members import INDEX, NEW_TABLE, Member, Shapes, require_map, require_none
 
 _INVALID: Final = "One or more parameter values were invalid: "
@@ -24,7 +24,7 @@ _PROJECTION: Final = Shapes(
     (Member("ProjectionType", "string", choices=("ALL", "INCLUDE", "KEYS_ONLY")), Member("NonKeyAttributes", "list", least=1, most=20)),
 )
 _INDEX_NAME: Final = Member("IndexName", "string", required=True, least=INDEX.least, most=INDEX.most, pattern=INDEX.pattern)
-_KEY_SCHEMA: Final = Member("KeySchema", "list", required=True, least=1)
+_KEY_SCHEMA: Final = Member("KeySchema", "list", required=True, least=1, most=2, element="KeySchemaElement")
 _INDEX_MEMBERS: Final = (_INDEX_NAME, _KEY_SCHEMA, Member("Projection", "map", required=True))
 _LOCAL_INDEX: Final = Shapes("LocalSecondaryIndex", _INDEX_MEMBERS)
 _GLOBAL_INDEX: Final = Shapes("GlobalSecondaryIndex", (*_INDEX_MEMBERS, Member("ProvisionedThroughput", "map")))
@@ -66,6 +66,9 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
     local_indexes = _plain(body.get("LocalSecondaryIndexes") or ())
     definitions = _plain(body["AttributeDefinitions"])
     on_demand = body.get("BillingMode") == "PAY_PER_REQUEST"
+    for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        if body.get(member) is not None and not body[member]:
+            raise validation(f"{_INVALID}List of {member} is empty")
     _check_key_schemas(elements, definitions, [*global_indexes, *local_indexes])
     _check_indexes(elements, global_indexes, local_indexes)
     _check_billing(body, global_indexes, on_demand=on_demand)
@@ -179,8 +182,6 @@ def _check_key_schemas(elements: Sequence[Mapping[str, Any]], definitions: Seque
 
 
 def _check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
-    if len(schema) > 2:
-        raise validation("The key schema has more than two attributes, which this engine does not support")
     if schema[0]["KeyType"] != "HASH":
         raise validation("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if len(schema) == 2 and schema[1]["KeyType"] != "RANGE":
@@ -189,7 +190,7 @@ def _check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
 
 def _check_indexes(elements: Sequence[Mapping[str, Any]], global_indexes: Sequence[Mapping[str, Any]], local_indexes: Sequence[Mapping[str, Any]]) -> None:
     if len(global_indexes) > limits.GLOBAL_INDEXES:
-        raise ServiceError("LimitExceededException", f"GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}")
+        raise validation(f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}")
     if len(local_indexes) > limits.LOCAL_INDEXES:
         raise validation(f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}")
     if local_indexes and len(elements) == 1:
@@ -206,8 +207,10 @@ def _check_indexes(elements: Sequence[Mapping[str, Any]], global_indexes: Sequen
     for index in local_indexes:
         if len(index["KeySchema"]) != 2:
             raise validation(f"{_INVALID}Index KeySchema does not have a range key for index: {index['IndexName']}")
-        if index["KeySchema"][0]["AttributeName"] != elements[0]["AttributeName"]:
-            raise validation(f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {index['IndexName']}")
+        own, shared = index["KeySchema"][0]["AttributeName"], elements[0]["AttributeName"]
+        if own != shared:
+            told = f"{index['IndexName']}. index hash key: {own}, table hash key: {shared}"
+            raise validation(f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {told}")
 
 
 def _projected_count(projection: Mapping[str, Any]) -> int:
@@ -223,13 +226,18 @@ def _projected_count(projection: Mapping[str, Any]) -> int:
 
 def _check_billing(body: Mapping[str, Any], global_indexes: Sequence[Mapping[str, Any]], *, on_demand: bool) -> None:
     units = body.get("ProvisionedThroughput")
-    if on_demand and (units is not None or any(index.get("ProvisionedThroughput") for index in global_indexes)):
+    if on_demand and units is not None:
         raise validation(f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
     if not on_demand and units is None:
         raise validation(f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
     for index in global_indexes:
-        if not on_demand and index.get("ProvisionedThroughput") is None:
+        given = index.get("ProvisionedThroughput") is not None
+        if on_demand and given:
+            raise validation(f"{_INVALID}ProvisionedThroughput should not be specified for index: {index['IndexName']} when BillingMode is PAY_PER_REQUEST")
+        if not on_demand and not given:
             raise validation(f"{_INVALID}ProvisionedThroughput is not specified for index: {index['IndexName']}")
     stream = body.get("StreamSpecification")
-    if stream is not None and bool(stream["StreamEnabled"]) != (stream.get("StreamViewType") is not None):
-        raise validation(f"{_INVALID}StreamViewType must be specified exactly when StreamEnabled is true")
+    if stream is not None and not stream["StreamEnabled"] and stream.get("StreamViewType") is not None:
+        raise validation(f"{_INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified")
+    if stream is not None and stream["StreamEnabled"] and stream.get("StreamViewType") is None:
+        raise validation(f"{_INVALID}StreamViewType must be specified when StreamEnabled is true")

@@ -63,7 +63,7 @@ def delete_table(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
     with context.store.session(write=True) as session:
         table = _required(context, session, name)
         if table.description.get("DeletionProtectionEnabled"):
-            raise validation(f"1 validation error detected: Table '{name}' can't be deleted while DeletionProtectionEnabled is set to True")
+            raise validation("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
         description = _described(session, table) | {"TableStatus": "DELETING"}
         for space in (table.space, *(index.space for index in table.indexes)):
             session.drop_space(space)

@@ -15,7 +15,7 @@ from surewrite.engine.capacity import TRANSACTION_FACTOR, Charges, collection_me
 from surewrite.engine.context import Context, Place
 from surewrite.engine.faults import CancellationReason, ServiceError, validation
 from surewrite.engine.item_operations import CONFLICT, read_projection, shown
-from surewrite.engine.key_validation import check_key_content, check_key_paths, check_key_shape
+from surewrite.engine.key_validation import check_key_filled, check_key_length, check_key_paths, check_key_shape
 from surewrite.engine.members import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -36,7 +36,19 @@ from surewrite.engine.stores.store import Session, TokenRecord
 from surewrite.engine.streams import Change
 from surewrite.engine.syntax import ProjectionNode
 from surewrite.engine.validation import check_item
-from surewrite.engine.writes import ActionKind, Made, WriteAction, check_against_schema, check_content, check_shape, failed_condition, make, read_action
+from surewrite.engine.writes import (
+    ActionKind,
+    Made,
+    WriteAction,
+    check_against_schema,
+    check_content,
+    check_index_content,
+    check_shape,
+    check_update_depth,
+    failed_condition,
+    make,
+    read_action,
+)
 
 _NO_REASON: Final = CancellationReason("None")
 _CONFLICT: Final = CancellationReason("TransactionConflict", CONFLICT)
@@ -132,7 +144,7 @@ def transact_get_items(context: Context, body: Mapping[str, Any]) -> dict[str, A
     if sum(item_size(item) for item in items if item is not None) > limits.TRANSACTION_BYTES:
         raise validation(f"The items of a TransactGetItems request cannot exceed {limits.TRANSACTION_BYTES} bytes in all")
     answer: dict[str, Any] = {
-        "Responses": [{} if item is None else {"Item": shown(item, projection)} for item, (_, _, projection) in zip(items, reads, strict=True)]
+        "Responses": [_response(item, projection) for item, (_, _, projection) in zip(items, reads, strict=True)],
     }
     wanted = wanted_capacity(body)
     if wanted is not None:
@@ -141,6 +153,12 @@ def transact_get_items(context: Context, body: Mapping[str, Any]) -> dict[str, A
             charges.of(table).units += TRANSACTION_FACTOR * read_units(item_size(item) if item is not None else 0, consistent=True)
         answer["ConsumedCapacity"] = charges.told(wanted, "Read")
     return answer
+
+
+def _response(item: Item | None, projection: ProjectionNode | None) -> dict[str, Any]:
+    """One of the answers; unlike GetItem's, it leaves out an item of which nothing is to be shown (measured)."""
+    present = None if item is None else shown(item, projection)
+    return {"Item": present} if present else {}
 
 
 def _read(context: Context, body: Mapping[str, Any]) -> _Request:
@@ -153,7 +171,7 @@ def _read(context: Context, body: Mapping[str, Any]) -> _Request:
         faults += _KINDS[kind].faults(action, f"transactItems.{at}.member.{kind[0].lower()}{kind[1:]}.")
         named.append((kind, action))
     require_none(faults)
-    actions = tuple(read_action(kind, action) for kind, action in named)
+    actions = tuple(read_action(kind, action, transactional=True) for kind, action in named)
     if _payload_bytes(body) > limits.TRANSACTION_BYTES:
         raise validation(f"Transaction request size cannot exceed {limits.TRANSACTION_BYTES} bytes")
     token = None if context.settings.tokens_ignored else body.get("ClientRequestToken")
@@ -181,7 +199,7 @@ def _digest(named: Sequence[tuple[ActionKind, Mapping[str, Any]]], actions: Sequ
             "TableName": action.table,
             "kind": kind,
             "subject": action.subject,
-            "values": check_item(body.get("ExpressionAttributeValues") or {}),
+            "values": action.constants,
         }
         for (kind, body), action in zip(named, actions, strict=True)
     ]
@@ -191,6 +209,7 @@ def _digest(named: Sequence[tuple[ActionKind, Mapping[str, Any]]], actions: Sequ
 def _run(context: Context, request: _Request, owner: HeldTransaction | None) -> dict[str, Any]:
     cancelled: ServiceError | None = None
     answer: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     try:
         with context.store.session(write=True) as session:
             if owner is not None:
@@ -205,10 +224,12 @@ def _run(context: Context, request: _Request, owner: HeldTransaction | None) -> 
                 if request.token is None or not context.settings.cancelled_originals_remembered:
                     raise
                 cancelled = refused
+                outcome = _told_reasons(refused)
             else:
                 context.apply(session, [each.change for each in made])
                 answer = _write_answer(request.body, targets, made)
-            _remember(context, session, request, cancelled)
+                outcome = {"sizes": [each.change.size for each in made]} if request.token is not None else {}
+            _remember(context, session, request, outcome)
     finally:
         if owner is not None:
             context.locks.release(owner)
@@ -230,20 +251,26 @@ def _replay(context: Context, session: Session, request: _Request) -> dict[str, 
         return None
     if record.digest != request.digest:
         raise ServiceError("IdempotentParameterMismatchException", "The request uses the same client token as a previous, but non-identical request")
-    if record.cancellation is not None:
-        raise _cancelled([CancellationReason(**reason) for reason in json.loads(record.cancellation)])
-    if wanted_capacity(request.body) is None:
+    outcome = json.loads(record.outcome)
+    if "reasons" in outcome:
+        raise _cancelled([CancellationReason(**reason) for reason in outcome["reasons"]])
+    wanted = wanted_capacity(request.body)
+    if wanted is None:
         return {}
-    return _replay_answer(session, request, _targets(context, session, request.actions))
+    # A repeat is charged for reading what the original was sized on.
+    charges = Charges()
+    for action, size in zip(request.actions, outcome["sizes"], strict=True):
+        charges.of(context.catalogue.table(session, action.table)).units += TRANSACTION_FACTOR * read_units(size, consistent=True)
+    return {"ConsumedCapacity": charges.told(wanted, "Read")}
 
 
-def _remember(context: Context, session: Session, request: _Request, cancelled: ServiceError | None) -> None:
-    if request.token is None:
-        return
-    reasons = None
-    if cancelled is not None:
-        reasons = json.dumps([{"code": reason.code, "message": reason.message, "item": reason.item} for reason in cancelled.reasons])
-    session.put_token(request.token, TokenRecord(request.digest, context.clock(), reasons))
+def _remember(context: Context, session: Session, request: _Request, outcome: Mapping[str, Any]) -> None:
+    if request.token is not None:
+        session.put_token(request.token, TokenRecord(request.digest, context.clock(), json.dumps(outcome)))
+
+
+def _told_reasons(cancelled: ServiceError) -> dict[str, Any]:
+    return {"reasons": [{"code": reason.code, "message": reason.message, "item": reason.item} for reason in cancelled.reasons]}
 
 
 def _targets(context: Context, session: Session, actions: Sequence[WriteAction]) -> list[_Target]:
@@ -256,6 +283,7 @@ def _targets(context: Context, session: Session, actions: Sequence[WriteAction])
             targets.append(_Target(action, table, None))
             continue
         check_content(action, table)
+        check_index_content(action, table)
         place = table.key.place(action.subject)
         if (table.space, place) in seen:
             raise validation(_DUPLICATE)
@@ -278,6 +306,7 @@ def _prepare(context: Context, session: Session, targets: Sequence[_Target]) -> 
         try:
             check_shape(target.action, target.table)
             check_against_schema(target.action, target.table)
+            check_update_depth(target.action)
         except ServiceError as fault:
             raise _one_fault(fault, at, len(targets)) from None
     made: list[Made] = []
@@ -321,7 +350,7 @@ def _write_answer(body: Mapping[str, Any], targets: Sequence[_Target], made: Seq
         charges = Charges()
         for target, each in zip(targets, made, strict=True):
             if target.action.kind == "ConditionCheck":
-                charges.of(target.table).units += TRANSACTION_FACTOR * write_units(_size(each.change.old))
+                charges.of(target.table).units += TRANSACTION_FACTOR * write_units(each.change.size)
             else:
                 charges.of(target.table).add_write(each.change, TRANSACTION_FACTOR)
         answer["ConsumedCapacity"] = charges.told(wanted, "Write")
@@ -329,19 +358,6 @@ def _write_answer(body: Mapping[str, Any], targets: Sequence[_Target], made: Seq
     for table, metrics in collection_metrics(body, written):
         answer.setdefault("ItemCollectionMetrics", {}).setdefault(table.name, []).append(metrics)
     return answer
-
-
-def _replay_answer(session: Session, request: _Request, targets: Sequence[_Target]) -> dict[str, Any]:
-    """A repeat is charged for reading what the original wrote."""
-    charges = Charges()
-    for target in targets:
-        item = session.get(target.table.space, *target.place) if target.place is not None else None
-        charges.of(target.table).units += TRANSACTION_FACTOR * read_units(_size(item), consistent=True)
-    return {"ConsumedCapacity": charges.told(request.body["ReturnConsumedCapacity"], "Read")}
-
-
-def _size(item: Item | None) -> int:
-    return item_size(item) if item is not None else 0
 
 
 def _read_gets(body: Mapping[str, Any]) -> list[tuple[str, Item, ProjectionNode | None]]:
@@ -358,7 +374,7 @@ def _read_gets(body: Mapping[str, Any]) -> list[tuple[str, Item, ProjectionNode 
         faults += _GET.faults(get, f"transactItems.{at}.member.get.")
         gets.append(get)
     require_none(faults)
-    return [(table_name(get["TableName"]), check_item(get["Key"]), read_projection(get)) for get in gets]
+    return [(table_name(get["TableName"]), check_item(get["Key"]), read_projection(get, transactional=True)) for get in gets]
 
 
 def _get_places(context: Context, reads: Sequence[tuple[str, Item, ProjectionNode | None]], tables: Sequence[Table]) -> list[Place]:
@@ -368,16 +384,20 @@ def _get_places(context: Context, reads: Sequence[tuple[str, Item, ProjectionNod
     for at, ((_, key, projection), table) in enumerate(zip(reads, tables, strict=True)):
         try:
             check_key_shape(key, table.key)
-            check_key_paths(projection.paths if projection is not None else (), table.key, table.indexes)
         except ServiceError as found:
             fault = fault or _one_fault(found, at, len(reads))
             continue
-        check_key_content(key, table.key)
+        check_key_filled(key, table.key)
         place = table.key.place(key)
         if (table.space, place) in seen:
             raise validation(_DUPLICATE)
         seen.add((table.space, place))
         places.append(place)
+        try:
+            check_key_length(key, table.key)
+            check_key_paths(projection.paths if projection is not None else (), table.key, table.indexes)
+        except ServiceError as found:
+            fault = fault or _one_fault(found, at, len(reads))
     if fault is not None:
         raise fault
     locked = [context.locks.is_locked(table, place) for table, place in zip(tables, places, strict=True)]

@@ -17,9 +17,9 @@ from surewrite.engine.faults import ServiceError, validation
 
 INVALID: Final = "One or more parameter values were invalid: "
 NUMBER_OVERFLOW: Final = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+EMPTY_VALUE: Final = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+SEVERAL_TYPES: Final = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 
-_EMPTY: Final = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-_SEVERAL: Final = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 _TOO_DEEP: Final = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 _NUMBER_FAULTS: Final = {
     "precision": "Attempting to store more than 38 significant digits in a Number",
@@ -42,9 +42,9 @@ def check_item(item: Mapping[str, Any]) -> Item:
     return checked
 
 
-def check_value(value: object) -> AttributeValue:
-    """One attribute value as it is stored; raises as ``check_item`` does."""
-    return _checked(value, 1)
+def check_value(value: object, spare_levels: int = 0) -> AttributeValue:
+    """One attribute value as it is stored, or that many levels deeper; raises as ``check_item`` does."""
+    return _checked(value, 1 - spare_levels)
 
 
 def check_item_size(item: Item) -> int:
@@ -111,14 +111,17 @@ def _checked(value: object, level: int) -> AttributeValue:
         reader = _READERS.get(kind)
         if reader is not None:
             return {kind: reader(content)}
-    raise validation(_EMPTY)
+    raise validation(EMPTY_VALUE)
 
 
 def _one_type(value: AttributeValue) -> AttributeValue:
     """The member of the service's model that is set; as anywhere in its JSON, unknown members and null count as absent."""
     known = {kind: content for kind, content in value.items() if content is not None and kind in limits.VALUE_TYPES}
     if len(known) != 1:
-        raise validation(_SEVERAL if known else _EMPTY)
+        # A number that is none is told before there being several types.
+        if "N" in known:
+            _number(known["N"])
+        raise validation(SEVERAL_TYPES if known else EMPTY_VALUE)
     return known
 
 
@@ -240,7 +243,7 @@ def _wrong_type(content: object, target: str) -> ServiceError:
         case list() | tuple():
             text = "Start of list found where not expected"
         case None:
-            return validation(_EMPTY)
+            return validation(EMPTY_VALUE)
         case _:
             text = "Unexpected value type in payload"
     return serialization(text)

@@ -30,7 +30,7 @@ def _change_all_and_fail(store: MemoryStore, called: list[bool]) -> None:
         session.put_definition("made", "other text")
         session.put_definition("new", "text")
         session.delete_definition("made")
-        session.put_token("t", TokenRecord("other", 2.0))
+        session.put_token("t", TokenRecord("other", 2.0, "{}"))
         session.forget_tokens(5.0)
         session.drop_space("other")
         session.after_commit(lambda: called.append(True))
@@ -43,7 +43,7 @@ def test_a_block_that_raises_takes_all_its_changes_back() -> None:
         session.put("space", b"p", b"s", A)
         session.put("space", b"q", b"s", A)
         session.put_definition("made", "text")
-        session.put_token("t", TokenRecord("digest", 1.0))
+        session.put_token("t", TokenRecord("digest", 1.0, "{}"))
         session.put("other", b"p", b"s", A)
     before = everything(store)
     called: list[bool] = []
@@ -73,7 +73,7 @@ def test_tokens_are_forgotten_from_their_completion_on() -> None:
     store = MemoryStore()
     with store.session(write=True) as session:
         for at in range(4):
-            session.put_token(str(at), TokenRecord("digest", float(at)))
+            session.put_token(str(at), TokenRecord("digest", float(at), "{}"))
         session.forget_tokens(2.0)
         assert [session.token(str(at)) is not None for at in range(4)] == [False, False, True, True]
 

@@ -138,7 +138,7 @@ def test_a_file_of_another_format_is_refused(path: Path, store: SqliteStore) -> 
     connection.execute("PRAGMA user_version = 99")
     connection.commit()
     connection.close()
-    with pytest.raises(StoreUnusable, match="has format 99, and this program reads format 1"):
+    with pytest.raises(StoreUnusable, match="has format 99, and this program reads format 2"):
         SqliteStore(path)
 
 

@@ -23,7 +23,7 @@ from surewrite.engine.stores.store import StoreBusy, StoreError, StoreUnusable, 
 APPLICATION_ID: Final = 0x53757277
 """The four letters Surw in the file's header tell whose file it is."""
 
-FILE_VERSION: Final = 1
+FILE_VERSION: Final = 2
 
 _BUSY_SECONDS: Final = 10.0
 _IDLE_CONNECTIONS: Final = 8
@@ -34,7 +34,7 @@ _SCHEMA: Final = (
     "CREATE TABLE definition (name TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE entry (space TEXT NOT NULL, slot INTEGER NOT NULL, partition BLOB NOT NULL, sort BLOB NOT NULL, item TEXT NOT NULL,
     PRIMARY KEY (space, slot, partition, sort)) WITHOUT ROWID""",
-    "CREATE TABLE token (token TEXT PRIMARY KEY, digest TEXT NOT NULL, completed_at REAL NOT NULL, cancellation TEXT) WITHOUT ROWID",
+    "CREATE TABLE token (token TEXT PRIMARY KEY, digest TEXT NOT NULL, completed_at REAL NOT NULL, outcome TEXT NOT NULL) WITHOUT ROWID",
     "CREATE INDEX token_by_completion ON token (completed_at)",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FILE_VERSION}",

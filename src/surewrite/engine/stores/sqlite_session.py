@@ -124,12 +124,12 @@ class SqliteSession:
         return [row[0] for row in self._open().execute("SELECT name FROM definition ORDER BY name")]
 
     def token(self, token: str) -> TokenRecord | None:
-        row = self._open().execute("SELECT digest, completed_at, cancellation FROM token WHERE token = ?", (token,)).fetchone()
+        row = self._open().execute("SELECT digest, completed_at, outcome FROM token WHERE token = ?", (token,)).fetchone()
         return None if row is None else TokenRecord(*row)
 
     def put_token(self, token: str, record: TokenRecord) -> None:
-        values = (token, record.digest, record.completed_at, record.cancellation)
-        self._open().execute("INSERT OR REPLACE INTO token (token, digest, completed_at, cancellation) VALUES (?, ?, ?, ?)", values)
+        values = (token, record.digest, record.completed_at, record.outcome)
+        self._open().execute("INSERT OR REPLACE INTO token (token, digest, completed_at, outcome) VALUES (?, ?, ?, ?)", values)
 
     def forget_tokens(self, completed_before: float) -> None:
         self._open().execute("DELETE FROM token WHERE completed_at < ?", (completed_before,))

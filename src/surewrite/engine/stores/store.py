@@ -33,13 +33,13 @@ class Position:
 class TokenRecord:
     """What is kept of a finished transaction under its client request token.
 
-    ``digest`` stands for its content, ``completed_at`` is in seconds since 1970, ``cancellation`` is the JSON text of the
-    reasons where it was cancelled and cancelled ones are remembered.
+    ``digest`` stands for its content, ``completed_at`` is in seconds since 1970, ``outcome`` is the JSON text of what a
+    repeat is answered with.
     """
 
     digest: str
     completed_at: float
-    cancellation: str | None = None
+    outcome: str
 
 
 class Session(Protocol):
