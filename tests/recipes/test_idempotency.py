@@ -330,6 +330,13 @@ def test_a_large_answer_is_kept_in_parts_of_the_same_commit(world: World, charac
     assert (first.kept, second.repeated) == (True, True)
 
 
+def test_an_answer_in_parts_is_measured_as_it_is_stored(world: World) -> None:
+    """A letter of three bytes takes six characters in JSON that is escaped, and nobody sends it so."""
+    keys = charging(world, large_answers="parts")
+    assert run(world, keys.once("r1", lambda tx: Charging()(tx) and "漢" * 900_000)).kept
+    assert run(world, keys.once("r1", Charging())).answer == "漢" * 900_000
+
+
 @pytest.mark.parametrize(("large", "length"), [("stub", 250_000), ("parts", 4_000_000)])
 def test_an_answer_that_does_not_fit_leaves_a_stub_and_done_stays_done(world: World, large: Any, length: int) -> None:
     keys = charging(world, large_answers=large)

@@ -10,6 +10,7 @@ import pytest
 from tests.schedules.world import TABLE, World
 
 import surewrite as sw
+from surewrite.recipes.idempotency import Idempotency
 from surewrite.recipes.idempotency_leases import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeasedEffects, LeaseLost
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, Reject, ServerError, Step, Where
@@ -386,3 +387,75 @@ def test_what_stands_against_recording_an_effect_for_good_is_told_with_a_note(wo
     with pytest.raises(sw.InvalidRequest) as raised:
         run(world, sending(world).run("r1", Mails()))
     assert any("the effect ran" in note for note in raised.value.__notes__)
+
+
+# ------------------------------------------------------------------------------------------------------- odd settings
+
+
+@pytest.mark.parametrize("after_lost", ["retake", "refuse"])
+def test_a_key_is_not_forgotten_while_its_lease_lasts(world: World, after_lost: Any) -> None:
+    effects, mails = sending(world, after_lost, lease_seconds=900.0, horizon_seconds=600.0), Mails()
+    claim = run(world, effects.claim("r1"))
+    world.time.advance(700.0)
+    assert isinstance(run(world, elsewhere(world, after_lost, horizon_seconds=600.0).claim("r1")), EffectRunning)
+    assert run(world, effects.renew(claim, lease_seconds=900.0)) is True
+    world.time.advance(899.0)
+    assert isinstance(run(world, elsewhere(world, after_lost, horizon_seconds=600.0).claim("r1")), EffectRunning)
+    assert run(world, effects.complete(claim, mails(claim))).answer == "mail 1"
+
+
+@pytest.mark.parametrize("seconds", [0, 0.0, -1.0, float("nan"), float("inf")])
+def test_a_lease_that_ends_at_once_or_never_is_refused(world: World, seconds: float) -> None:
+    effects = sending(world)
+    with pytest.raises(sw.InvalidRequest, match="a lease lasts"):
+        run(world, effects.claim("r1", lease_seconds=seconds))
+    with pytest.raises(sw.InvalidRequest, match="a lease lasts"):
+        sending(world, lease_seconds=seconds)
+
+
+@pytest.mark.parametrize(("large", "kept"), [("stub", False), ("parts", True)])
+def test_what_a_person_records_as_done_is_done_however_large_its_answer(world: World, large: Any, kept: bool) -> None:
+    effects, mails = sending(world, "refuse", large_answers=large), Mails()
+    lost_call(world, effects, mails)
+    world.time.advance(61.0)
+    assert run(world, effects.record_done("r1", "x" * 500_000)) is True
+    done = run(world, effects.run("r1", mails))
+    assert (done.repeated, done.kept) == (True, kept)
+    assert mails.sent == [1]
+
+
+@pytest.mark.parametrize("says", ["record_done", "allow_again"])
+@pytest.mark.parametrize("fault", [LoseAnswer(), LoseRequest(), ServerError(applied=True), ServerError(applied=False)], ids=lambda fault: str(fault)[:22])
+def test_what_a_person_says_is_told_as_said_only_once_it_is_recorded(world: World, says: str, fault: Any) -> None:
+    effects, mails = sending(world, "refuse"), Mails()
+    lost_call(world, effects, mails)
+    world.time.advance(61.0)
+    world.follow(Step(fault, WRITES, times=8))
+    said = run(world, effects.record_done("r1", "seen") if says == "record_done" else effects.allow_again("r1"))
+    world.no_more_faults()
+    assert said is True
+    assert run(world, effects.run("r1", mails)).answer == ("seen" if says == "record_done" else "mail 2")
+
+
+def test_a_name_that_both_recipes_use_is_refused_by_either(world: World) -> None:
+    """A record of a call under way, read by the other recipe, would be an effect that was done."""
+    effects, keys = LeasedEffects(world.other, "send", after_lost="retake"), Idempotency(world.other, "send")
+    world.other_db.run(effects.claim("r1"))
+    world.other_db.run(keys.once("r2", lambda _tx: None))
+    with pytest.raises(sw.InvalidRequest, match="give one of them another name"):
+        world.other_db.run(keys.once("r1", lambda _tx: None))
+    with pytest.raises(sw.InvalidRequest, match="give one of them another name"):
+        world.other_db.run(effects.claim("r2"))
+
+
+def test_a_handler_finds_its_event_and_its_context_by_name_too(world: World) -> None:
+    effects = sending(world, lease_seconds=900.0)
+
+    @effects.handler(world.db, key=lambda event: event["id"], payload=lambda event: event)
+    def handle(event: dict[str, str], context: Context) -> None:
+        world.interrupt()
+
+    with pytest.raises(BaseException):  # noqa: B017, PT011 - Control-C or a cancellation
+        call(world, lambda: handle(event={"id": "e1"}, context=Context(30.0)))
+    left = run(world, effects.claim("e1", payload={"id": "e1"}))
+    assert 0.0 < left.seconds_left <= 31.0

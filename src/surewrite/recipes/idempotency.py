@@ -30,7 +30,7 @@ from surewrite.recipes.idempotency_records import (
     Records,
     fingerprint_of,
     records_of,
-    require_same_payload,
+    require_same_call,
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Runner, running
@@ -222,7 +222,7 @@ class _Call(Generic[TX]):
         )
 
     def _conclude(self, record: IdempotencyRecord) -> Steps[EffectDone[Any]]:
-        require_same_payload(record, self._fingerprint)
+        require_same_call(record, self._fingerprint, leased=False)
         return (yield from self._records.answered(record, mine=record.owner == self._owner))
 
     def _refused(self, result: Canceled) -> Steps[EffectDone[Any] | EffectRefused]:

@@ -8,6 +8,7 @@ clock, which every answer tells: a call that comes in fresh must be able to judg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar, assert_never
@@ -31,7 +32,7 @@ from surewrite.recipes.idempotency_records import (
     LargeAnswers,
     fingerprint_of,
     records_of,
-    require_same_payload,
+    require_same_call,
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Runner, running
@@ -131,8 +132,8 @@ class LeasedEffects:
     once in all; ``"refuse"`` does not, at most once in all, and tells ``EffectNotKnown``. ``lease_seconds`` is longer than the effect
     takes, or is renewed while it runs. A function that raises gives its claim back under *retake*; under *refuse* only
     for the errors in ``not_done``, which say that the effect did not take place, and any other one leaves it in doubt.
-    ``horizon_seconds`` is how long a key is remembered after its last change. Costs one read unit and two write units a call, each per
-    started KB of the record; a repeated call costs the read.
+    ``horizon_seconds`` is how long a key is remembered after its last change, and after the lease of a claim. Costs one read unit and
+    two write units a call, each per started KB of the record; a repeated call costs the read.
     """
 
     entities: ClassVar[tuple[type[EntityBase], ...]] = (IdempotencyRecord, AnswerPart)
@@ -155,7 +156,7 @@ class LeasedEffects:
         self._table = table
         self._records = records_of(table, operation, horizon_seconds, large_answers)
         self._after_lost: AfterLost = after_lost
-        self._lease_seconds = self._checked_lease(lease_seconds)
+        self._lease_seconds = _checked(lease_seconds)
         self._wait_seconds = wait_seconds
         self._not_done = not_done
 
@@ -179,7 +180,7 @@ class LeasedEffects:
         ``key`` and ``payload`` get the arguments of the call. Raises ``EffectStillRunning`` and ``EffectUnknown`` where there is no
         answer. With an asynchronous database the decorated function is awaited, and so is the function itself if it is ``async``.
         """
-        return self._decorator(db, key, payload, lambda _arguments: None)
+        return self._decorator(db, key, payload, lambda *_call: None)
 
     def handler(
         self, db: Runner, *, key: Callable[..., RecipeKey], payload: Callable[..., object] | None = None
@@ -190,13 +191,16 @@ class LeasedEffects:
         call begins while the first can still be at work; where the context says nothing it lasts ``lease_seconds``.
         """
 
-        def key_of_event(event: Any, *_rest: Any) -> RecipeKey:
+        def key_of_event(event: Any, *_rest: Any, **_named: Any) -> RecipeKey:
             return key(event)
 
-        def payload_of_event(event: Any, *_rest: Any) -> object:
+        def payload_of_event(event: Any, *_rest: Any, **_named: Any) -> object:
             return NO_PAYLOAD if payload is None else payload(event)
 
-        return self._decorator(db, key_of_event, payload_of_event, lambda arguments: _remaining_seconds(arguments[1]) if len(arguments) > 1 else None)
+        def lease_of(arguments: tuple[Any, ...], named: dict[str, Any]) -> float | None:
+            return _remaining_seconds(arguments[1] if len(arguments) > 1 else named.get("context"))
+
+        return self._decorator(db, key_of_event, payload_of_event, lease_of)
 
     # ---------------------------------------------------------------------------------------------------------- by hand
 
@@ -204,11 +208,11 @@ class LeasedEffects:
         self, key: RecipeKey, *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
     ) -> Operation[EffectClaim | EffectDone[Any] | EffectRunning | EffectNotKnown]:
         """Take the claim of a key, or tell why not. The effect is then run by the caller, who ends the claim by ``complete`` or ``release``."""
-        return Operation(lambda: self._claim(self._text(key), fingerprint_of(payload), self._checked_lease(lease_seconds or self._lease_seconds)))
+        return Operation(lambda: self._claim(self._text(key), fingerprint_of(payload), self._checked_lease(lease_seconds)))
 
     def renew(self, claim: EffectClaim, *, lease_seconds: float | None = None) -> Operation[bool]:
         """Let the lease last its whole time from now on. False where the claim was lost: the effect may run elsewhere by then."""
-        return Operation(lambda: self._renew(claim, self._checked_lease(lease_seconds or self._lease_seconds)))
+        return Operation(lambda: self._renew(claim, self._checked_lease(lease_seconds)))
 
     def complete(self, claim: EffectClaim, answer: Any = None) -> Operation[EffectDone[Any]]:
         """Record that the effect was done, with its answer. Only by the owner of the claim: otherwise raises ``LeaseLost``."""
@@ -247,13 +251,17 @@ class LeasedEffects:
         return (yield from self._complete(claim, answer))
 
     def _decorator(
-        self, db: Runner, key: Callable[..., RecipeKey], payload: Callable[..., object] | None, lease: Callable[[tuple[Any, ...]], float | None]
+        self,
+        db: Runner,
+        key: Callable[..., RecipeKey],
+        payload: Callable[..., object] | None,
+        lease: Callable[[tuple[Any, ...], dict[str, Any]], float | None],
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def over(function: Callable[..., Any]) -> Callable[..., Any]:
             def start(*arguments: Any, **named: Any) -> Operation[Any]:
                 given = NO_PAYLOAD if payload is None else payload(*arguments, **named)
                 wanted = key(*arguments, **named)
-                run = self.run(wanted, lambda _claim: function(*arguments, **named), payload=given, lease_seconds=lease(arguments))
+                run = self.run(wanted, lambda _claim: function(*arguments, **named), payload=given, lease_seconds=lease(arguments, named))
                 return Operation(lambda: self._answer_of(self._text(wanted), run))
 
             return running(db, function, start)
@@ -281,10 +289,8 @@ class LeasedEffects:
     def _text(self, key: RecipeKey) -> str:
         return key_text(key, f"the operation {self._records.operation!r}")
 
-    def _checked_lease(self, seconds: float) -> float:
-        if not seconds > 0.0:
-            raise InvalidRequest(f"a lease lasts more than 0 seconds, not {seconds!r}")
-        return seconds
+    def _checked_lease(self, seconds: float | None) -> float:
+        return self._lease_seconds if seconds is None else _checked(seconds)
 
     # ----------------------------------------------------------------------------------------------------------- taking
 
@@ -296,7 +302,7 @@ class LeasedEffects:
         for number in range(1, TURNS_MAX + 1):
             moment = yield from now()
             if record is not None:
-                require_same_payload(record, wanted)
+                require_same_call(record, wanted, leased=True)
                 if record.owner == owner and record.state == "running":
                     return EffectClaim(key, record)
                 if record.state == "done":
@@ -316,10 +322,12 @@ class LeasedEffects:
         self, key: str, record: IdempotencyRecord | None, owner: str, wanted: str | None, lease_seconds: float, moment: Moment
     ) -> Steps[IdempotencyRecord | None]:
         """Try to become the owner. Gives the record as it is stored then, whoever wrote it."""
-        until, ends = moment.server + lease_seconds, self._records.ends(moment)
+        until, ends = moment.server + lease_seconds, self._records.ends(moment, lease_seconds)
         if record is not None:
             return (yield from self._put(record.replace(owner=owner, state="running", attempt=record.attempt + 1, lease_until=until, ends=ends)))
-        first = IdempotencyRecord(operation=self._records.operation, key=key, owner=owner, state="running", fingerprint=wanted, lease_until=until, ends=ends)
+        first = IdempotencyRecord(
+            operation=self._records.operation, key=key, owner=owner, state="running", fingerprint=wanted, attempt=1, lease_until=until, ends=ends
+        )
         try:
             outcome = yield from writes.create(self._records.scope, first)
         except OutcomeUnknown as error:
@@ -340,13 +348,13 @@ class LeasedEffects:
         for _ in range(ROUNDS_MAX):
             moment = yield from now()
             until = moment.server + lease_seconds
-            found = yield from self._put(claim.record.replace(lease_until=until, ends=self._records.ends(moment)))
+            found = yield from self._put(claim.record.replace(lease_until=until, ends=self._records.ends(moment, lease_seconds)))
             if found is None or not _is_of(found, claim) or found.state != "running":
                 return False
             claim.record = found
             if found.lease_until == until:
                 return True
-        raise self._unsettled("renewal", claim)
+        raise self._unsettled("renewal", claim.key)
 
     def _end(self, claim: EffectClaim, state: Literal["free", "in doubt"]) -> Steps[bool]:
         for _ in range(ROUNDS_MAX):
@@ -359,7 +367,7 @@ class LeasedEffects:
                 return True
             if found.state != "running":
                 return False
-        raise self._unsettled("end", claim)
+        raise self._unsettled("end", claim.key)
 
     def _complete(self, claim: EffectClaim, answer: Any) -> Steps[EffectDone[Any]]:
         text, given = _kept_form(answer)
@@ -369,7 +377,7 @@ class LeasedEffects:
                 # The effect ran: what stands against recording it now may pass.
                 yield from pause(POLL_SECONDS_FIRST * 2.0**number)
             try:
-                found, kept = yield from self._put_done(claim, text)
+                found, kept = yield from self._put_done(claim.record, text)
             except InvalidRequest as error:
                 failure = error
                 if error.code is None or (error.code == "ValidationException" and number >= ROUNDS_MAX // 2):
@@ -389,14 +397,14 @@ class LeasedEffects:
                     answer=answer,
                 )
             claim.record = found
-        unsettled = self._unsettled("end", claim) if failure is None else failure
+        unsettled = self._unsettled("end", claim.key) if failure is None else failure
         unsettled.add_note("surewrite: the effect ran, and that was not recorded as far as is known")
         raise unsettled
 
-    def _put_done(self, claim: EffectClaim, text: str | None) -> Steps[tuple[IdempotencyRecord | None, bool]]:
+    def _put_done(self, ended: IdempotencyRecord, text: str | None) -> Steps[tuple[IdempotencyRecord | None, bool]]:
         """Record the end of a claim. Gives the record as it is stored then, and whether the answer is with it."""
         moment = yield from now()
-        record, parts = self._records.kept(claim.record.replace(ends=self._records.ends(moment)), text)
+        record, parts = self._records.kept(ended.replace(ends=self._records.ends(moment)), text)
         kept = record.answer is not None or bool(parts)
         if not parts:
             return (yield from self._put(record)), kept
@@ -407,10 +415,10 @@ class LeasedEffects:
         try:
             result = yield from commit(draft)
         except OutcomeUnknown as error:
-            return (yield from self._look_after(claim.key, error)), kept
+            return (yield from self._look_after(record.key, error)), kept
         if result:
             return result.item_for(marker), kept
-        return (yield from self._records.read(claim.key)), kept
+        return (yield from self._records.read(record.key)), kept
 
     # --------------------------------------------------------------------------------------------------------- settling
 
@@ -430,20 +438,30 @@ class LeasedEffects:
             raise error from None
 
     def _settle(self, key: str, state: Literal["done", "free"], answer: str | None) -> Steps[bool]:
-        record = yield from self._records.read(key)
-        moment = yield from now()
-        if record is None or record.state in ("done", "free") or (record.lease_until is not None and record.lease_until > moment.server):
-            return False
         # A new owner, so that the lost call, should it come back, is told so.
         owner = yield from new_id()
-        found = yield from self._put(record.replace(owner=owner, state=state, answer=answer, lease_until=None, ends=self._records.ends(moment)))
-        return found is not None and found.owner == owner
+        record = yield from self._records.read(key)
+        for _ in range(ROUNDS_MAX):
+            moment = yield from now()
+            if record is not None and record.owner == owner:
+                return True
+            if record is None or record.state in ("done", "free") or (record.lease_until is not None and record.lease_until > moment.server):
+                return False
+            settled = record.replace(owner=owner, state=state, lease_until=None, ends=self._records.ends(moment))
+            record = (yield from self._put(settled)) if state == "free" else (yield from self._put_done(settled, answer))[0]
+        raise self._unsettled("end", key)
 
-    def _unsettled(self, what: str, claim: EffectClaim) -> OutcomeUnknown:
+    def _unsettled(self, what: str, key: str) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"{self._records.operation}: the {what} of the claim may have been recorded: the service did not answer in {ROUNDS_MAX} rounds",
-            key=self._records.key_of(claim.key),
+            key=self._records.key_of(key),
         )
+
+
+def _checked(lease_seconds: float) -> float:
+    if not 0.0 < lease_seconds < math.inf:
+        raise InvalidRequest(f"a lease lasts more than 0 seconds, and not for ever: {lease_seconds!r}")
+    return lease_seconds
 
 
 def _is_of(record: IdempotencyRecord, claim: EffectClaim) -> bool:

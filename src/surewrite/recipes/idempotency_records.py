@@ -6,7 +6,6 @@ that happens elsewhere. A record is never deleted but by its time to live.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -50,7 +49,7 @@ NO_PAYLOAD: Final = _NoPayload()
 
 
 class IdempotencyRecord(VersionedEntity, discriminator="SUREWRITE_IDEMPOTENCY", partition_key="IDEMPOTENCY#{operation}#{key}", sort_key="RECORD"):
-    """One key of one operation. ``owner`` is new for each call, ``attempt`` rises with each owner of a lease."""
+    """One key of one operation. ``owner`` is new for each call, ``attempt`` rises with each owner of a lease, and is 0 where there is none."""
 
     operation: Attribute[str]
     key: Attribute[str]
@@ -60,7 +59,7 @@ class IdempotencyRecord(VersionedEntity, discriminator="SUREWRITE_IDEMPOTENCY", 
     answer: Attribute[str | None] = attribute(default=None)
     answer_parts: Attribute[int] = attribute(default=0)
     refused: Attribute[bool] = attribute(default=False)
-    attempt: Attribute[int] = attribute(default=1)
+    attempt: Attribute[int] = attribute(default=0)
     lease_until: Attribute[float | None] = attribute(default=None)
     ends: Attribute[datetime] = time_to_live(stored_as="ttl")
     revision: Attribute[int | None] = version()
@@ -122,18 +121,18 @@ class Records:
     def key_of(self, key: str) -> Any:
         return IdempotencyRecord.key_of(self.operation, key)
 
-    def ends(self, moment: Moment) -> datetime:
-        return datetime.fromtimestamp(moment.server, UTC) + timedelta(seconds=self.horizon_seconds)
+    def ends(self, moment: Moment, lease_seconds: float = 0.0) -> datetime:
+        """When a record may be forgotten. Never under a lease: the key would be free while its effect is at work."""
+        return datetime.fromtimestamp(moment.server, UTC) + timedelta(seconds=self.horizon_seconds + lease_seconds)
 
     def kept(self, record: IdempotencyRecord, text: str | None) -> tuple[IdempotencyRecord, tuple[AnswerPart, ...]]:
         """The record as done with this answer, and the parts to be stored with it. An answer that is not kept leaves a stub: done stays done."""
-        if text is None or (len(text.encode()) > INLINE_BYTES_MOST and self.large_answers == "stub"):
-            return record.replace(state="done", answer=None, answer_parts=0, lease_until=None), ()
-        if len(text.encode()) <= INLINE_BYTES_MOST:
+        size = 0 if text is None else len(text.encode())
+        if size > (INLINE_BYTES_MOST if self.large_answers == "stub" else PARTS_BYTES_MOST):
+            text = None
+        if text is None or size <= INLINE_BYTES_MOST:
             return record.replace(state="done", answer=text, answer_parts=0, lease_until=None), ()
         parts = tuple(self._parts_of(record, text))
-        if sum(len(json.dumps(part.text)) for part in parts) > PARTS_BYTES_MOST:
-            return record.replace(state="done", answer=None, answer_parts=0, lease_until=None), ()
         return record.replace(state="done", answer=None, answer_parts=len(parts), lease_until=None), parts
 
     def _parts_of(self, record: IdempotencyRecord, text: str) -> Iterator[AnswerPart]:
@@ -183,8 +182,13 @@ def fingerprint_of(payload: object) -> str | None:
     return None if payload is NO_PAYLOAD else fingerprint(payload)
 
 
-def require_same_payload(record: IdempotencyRecord, wanted: str | None) -> None:
-    """Refuse a call whose payload is not that of the call that used the key first."""
+def require_same_call(record: IdempotencyRecord, wanted: str | None, *, leased: bool) -> None:
+    """Refuse a call whose payload is not that of the call that used the key first, and a record that the other recipe wrote."""
+    if (record.attempt > 0) is not leased:
+        raise InvalidRequest(
+            f"{record.operation}: this name is used by Idempotency and by LeasedEffects in one table, and the one cannot tell what the other has done:"
+            " give one of them another name"
+        )
     if record.fingerprint != wanted:
         raise IdempotencyKeyReused(
             f"{record.operation}: this key was used with another payload within its horizon; nothing was written: choose a new key for a new request",

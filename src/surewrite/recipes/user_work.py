@@ -31,7 +31,7 @@ def work_done(function: Callable[..., Any], *arguments: Any, timeout_seconds: fl
     if not isinstance(result, Operation):
         require_begun(result)
         return result
-    return (yield from _carried_out(result))
+    return (yield from _carried_out(result))  # pyright: ignore[reportUnknownArgumentType] - of what an operation gives nothing is known
 
 
 def _carried_out(operation: Operation[Any]) -> Steps[Any]:
