@@ -270,7 +270,7 @@ async def test_a_cursor_of_a_query_of_other_types_is_refused(shop) -> None:
         await shop.query_page(C5, types=(Customer, Order), limit=1, cursor=cursor)
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "W10", "!!!", 3, "WyJhIiwxXQ"])
+@pytest.mark.parametrize("cursor", ["", "x", "W10", "!!!", 3, "WyJhIiwxXQ", pytest.param("W1tb" * 20_000, id="nested without end")])
 async def test_what_is_no_cursor_is_refused(shop, cursor: Any) -> None:
     with pytest.raises(sw.InvalidRequest, match="is no cursor"):
         await shop.of(Order).query_page(C5, cursor=cursor)

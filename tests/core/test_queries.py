@@ -133,6 +133,37 @@ def test_a_page_that_is_cut_in_the_middle_goes_on_after_its_last_entity(backend:
     assert backend.sent[-1].body["ExclusiveStartKey"] == {"pk": {"S": "C#c"}, "sk": {"S": "O#002"}}
 
 
+def test_what_was_found_before_an_item_that_does_not_fit_is_told_also_where_the_item_begins_a_page_of_the_service(
+    backend: Recorder, orders: sw.EntityTable[Order]
+) -> None:
+    end = {"pk": {"S": "C#c"}, "sk": {"S": "O#002"}}
+    spoilt = {**item(3), "total": {"S": "ten"}}
+    backend.pages = [{"Items": [item(1), item(2)], "LastEvaluatedKey": end}, {"Items": [spoilt, item(4)]}, {"Items": [spoilt, item(4)]}]
+    page = orders.query_page(PARTITION, limit=10)
+    assert [order.seq for order in page] == [1, 2]
+    with pytest.raises(sw.UndecodableItem):
+        orders.query_page(PARTITION, limit=10, cursor=page.cursor)
+    assert backend.sent[-1].body["ExclusiveStartKey"] == end
+
+
+def test_what_is_raised_for_an_item_that_does_not_fit_ends_the_page(backend: Recorder, orders: sw.EntityTable[Order]) -> None:
+    def stop(error: sw.UndecodableItem) -> None:
+        raise error
+
+    end = {"pk": {"S": "C#c"}, "sk": {"S": "O#001"}}
+    backend.pages = [{"Items": [item(1)], "LastEvaluatedKey": end}, {"Items": [{**item(2), "total": {"S": "ten"}}]}]
+    with pytest.raises(sw.UndecodableItem):
+        orders.query_page(PARTITION, limit=10, on_undecodable=stop)
+
+
+def test_a_cursor_fits_the_same_query_with_the_values_of_a_set_in_another_order(backend: Recorder, orders: sw.EntityTable[Order]) -> None:
+    end = {"pk": {"S": "C#c"}, "sk": {"S": "O#001"}}
+    backend.pages = [{"Items": [item(1)], "LastEvaluatedKey": end}, {"Items": []}]
+    page = orders.query_page(PARTITION, filter=Order.total.is_in(3, 1, 2))
+    orders.query_page(PARTITION, filter=Order.total.is_in(1, 2, 3), cursor=page.cursor)
+    assert backend.sent[-1].body["ExclusiveStartKey"] == end
+
+
 def test_a_page_ends_after_a_hundred_requests_that_brought_nothing(backend: Recorder, orders: sw.EntityTable[Order]) -> None:
     backend.pages = [{"Items": [], "LastEvaluatedKey": {"pk": {"S": "C#c"}, "sk": {"S": f"O#{number:03d}"}}} for number in range(101)]
     page = orders.query_page(PARTITION, limit=5)

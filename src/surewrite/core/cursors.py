@@ -57,6 +57,6 @@ def _parts(cursor: Any) -> tuple[str, Item] | None:
         return None
     try:
         digest, position = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
     return (digest, cast("Item", position)) if isinstance(digest, str) and isinstance(position, dict) else None

@@ -72,6 +72,15 @@ class Wanted:
     on_undecodable: OnUndecodable | None = None
 
 
+class _OrderedChoices(Rendering):
+    """Choices stand in an order of their own: as a caller wrote them they may come from a set, whose order is another in each process."""
+
+    __slots__ = ()
+
+    def condition(self, tree: ConditionTree) -> str:
+        return super().condition(In(tree.operand, tuple(sorted(tree.choices, key=repr))) if isinstance(tree, In) else tree)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A query or scan, ready to be made any number of times. ``fixed`` is the part of the request that does not change."""
@@ -100,7 +109,7 @@ class Reading:
 
     def digest(self) -> str:
         """What cursors of this query have in common and those of others have not."""
-        rendering = Rendering()
+        rendering = _OrderedChoices()
         texts = [rendering.condition(tree) if tree is not None else None for tree in (self.keys, self.filter)]
         names = [scope.entity for scope in self.scopes]
         return digest_of([self.operation, dict(self.fixed), names, texts, rendering.names, rendering.values, self.others, self.segment])
@@ -206,9 +215,9 @@ class Pages(Generic[E]):
                 if isinstance(error, UndecodableItem) and reading.on_undecodable is not None:
                     yield from call_user(reading.on_undecodable, error)
                     continue
+                self._error = error
                 if not found:
                     raise
-                self._error = error
                 self.position = self._position_at(items[number - 2])
                 return tuple(found)
             if entity is None:
@@ -275,7 +284,12 @@ def page(reading: Reading, cursor: str | None, limit: int | None) -> Steps[Page[
     pages: Pages[Any] = Pages(reading, checked_limit(reading, limit), position)
     found: list[Any] = []
     for _ in range(1 if limit is None else PAGE_REQUESTS_MAX):
-        found.extend((yield from pages.next_page()))
+        try:
+            found.extend((yield from pages.next_page()))
+        except (UndecodableItem, WrongEntityType):
+            # What earlier requests found is told first; the next page begins with the item.
+            if not (found and pages.failed):
+                raise
         if pages.done or pages.failed:
             break
     return Page(tuple(found), None if pages.position is None else cursor_text(digest, pages.position))
