@@ -228,6 +228,7 @@ def test_a_refused_effect_is_judged_again_by_the_next_call(world: World) -> None
     keys, charge = charging(world), Charging(amount=11)
     first = run(world, keys.once("r1", charge))
     assert isinstance(first, EffectRefused)
+    assert isinstance(first.error(), sw.TransactionCanceled)
     assert first.refused.refusal_of(charge.marker).existing.coins == 10
     world.other.of(Purse).put(Purse(id="p", coins=20))
     assert run(world, keys.once("r1", charge))

@@ -250,6 +250,7 @@ async def test_a_row_that_the_sequence_did_not_make_is_told_and_uses_no_number(d
     refused = await db.run(Gapless[Invoice](shop, "invoices").issue("a", partial(invoice, "a")))
     assert isinstance(refused, RowRefused)
     assert (bool(refused), refused.number, refused.refusal.existing.order) == (False, 1, "foreign")
+    assert isinstance(refused.error(), sw.AlreadyExists)
     assert await shop.of(GaplessCounter).get_or_none(GaplessCounter.key_of("invoices")) is None
 
 

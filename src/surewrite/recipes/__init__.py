@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from surewrite.recipes.consumers import Consumed as Consumed
     from surewrite.recipes.consumers import Consumer as Consumer
     from surewrite.recipes.counters import AtMostOnceCounter as AtMostOnceCounter
+    from surewrite.recipes.counters import Counted as Counted
+    from surewrite.recipes.counters import CounterRow as CounterRow
+    from surewrite.recipes.counters import Counting as Counting
     from surewrite.recipes.counters import ExactCounter as ExactCounter
     from surewrite.recipes.counters import TransactionalCounter as TransactionalCounter
     from surewrite.recipes.counters import WindowedCounter as WindowedCounter
@@ -40,8 +43,14 @@ if TYPE_CHECKING:
     from surewrite.recipes.idempotency_records import AnswerNotKept as AnswerNotKept
     from surewrite.recipes.idempotency_records import EffectDone as EffectDone
     from surewrite.recipes.idempotency_records import IdempotencyKeyReused as IdempotencyKeyReused
+    from surewrite.recipes.idempotency_records import IdempotencyRecord as IdempotencyRecord
+    from surewrite.recipes.leases import Hold as Hold
+    from surewrite.recipes.leases import KeptHold as KeptHold
     from surewrite.recipes.leases import Lease as Lease
+    from surewrite.recipes.leases import LeaseRecord as LeaseRecord
     from surewrite.recipes.leases import LeaseState as LeaseState
+    from surewrite.recipes.leases import NotAcquired as NotAcquired
+    from surewrite.recipes.leases import Ran as Ran
     from surewrite.recipes.ordered import EventOutcome as EventOutcome
     from surewrite.recipes.ordered import Judged as Judged
     from surewrite.recipes.ordered import Ordered as Ordered
@@ -51,6 +60,7 @@ if TYPE_CHECKING:
     from surewrite.recipes.ordered import TieRule as TieRule
     from surewrite.recipes.ordered import Tombstones as Tombstones
     from surewrite.recipes.outbox import Backlog as Backlog
+    from surewrite.recipes.outbox import Bucket as Bucket
     from surewrite.recipes.outbox import Outbox as Outbox
     from surewrite.recipes.outbox import OutboxRow as OutboxRow
     from surewrite.recipes.outbox import PoisonRow as PoisonRow
@@ -61,6 +71,9 @@ if TYPE_CHECKING:
     from surewrite.recipes.relays import RelayProgress as RelayProgress
     from surewrite.recipes.sequences import Gapless as Gapless
     from surewrite.recipes.sequences import HiLo as HiLo
+    from surewrite.recipes.sequences import Issued as Issued
+    from surewrite.recipes.sequences import RowRefused as RowRefused
+    from surewrite.recipes.sharded_counters import CounterShard as CounterShard
     from surewrite.recipes.sharded_counters import ShardedCounter as ShardedCounter
     from surewrite.recipes.small_lists import ListOutcome as ListOutcome
     from surewrite.recipes.small_lists import ListPart as ListPart
@@ -79,6 +92,7 @@ _MODULES = {
     "Appended": "append",
     "AtMostOnceCounter": "counters",
     "Backlog": "outbox",
+    "Bucket": "outbox",
     "BufferedCounter": "buffered_counters",
     "ClaimFault": "claim_repair",
     "ClaimFinding": "claim_repair",
@@ -86,6 +100,10 @@ _MODULES = {
     "ClaimsReport": "claim_repair",
     "Consumed": "consumers",
     "Consumer": "consumers",
+    "Counted": "counters",
+    "CounterRow": "counters",
+    "CounterShard": "sharded_counters",
+    "Counting": "counters",
     "Deletion": "soft_deletes",
     "DeletionOutcome": "soft_deletes",
     "Delivery": "relays",
@@ -102,16 +120,22 @@ _MODULES = {
     "Gapless": "sequences",
     "Guards": "guards",
     "HiLo": "sequences",
+    "Hold": "leases",
     "Idempotency": "idempotency",
     "IdempotencyKeyReused": "idempotency_records",
+    "IdempotencyRecord": "idempotency_records",
+    "Issued": "sequences",
     "Judged": "ordered",
     "Kept": "guards",
+    "KeptHold": "leases",
     "Lease": "leases",
     "LeaseLost": "idempotency_leases",
+    "LeaseRecord": "leases",
     "LeaseState": "leases",
     "LeasedEffects": "idempotency_leases",
     "ListOutcome": "small_lists",
     "ListPart": "small_lists",
+    "NotAcquired": "leases",
     "Ordered": "ordered",
     "OrderedEvent": "ordered",
     "OrderedGroup": "ordered",
@@ -119,8 +143,10 @@ _MODULES = {
     "Outbox": "outbox",
     "OutboxRow": "outbox",
     "PoisonRow": "outbox",
+    "Ran": "leases",
     "Relay": "relays",
     "RelayProgress": "relays",
+    "RowRefused": "sequences",
     "ShardedCounter": "sharded_counters",
     "SmallList": "small_lists",
     "SoftDeletes": "soft_deletes",

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import floor
-from typing import Any, Final, TypeVar, overload
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, new_id, now, pause, release, start_side, stop_side
-from surewrite.core.entities import Attribute, Entity, attribute
+from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
 from surewrite.core.outcomes import RefusalReason
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, ScopedTable
@@ -77,6 +77,9 @@ class BufferedCounter:
 
     Broken by: a machine restored twice from one snapshot while a flush was outstanding or additions were buffered.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (BufferedCounterRow,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str) -> None:
         self._scope = table.scope_of(BufferedCounterRow)

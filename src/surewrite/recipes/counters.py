@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from math import floor
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from surewrite.core.conditions import Change
 from surewrite.core.effects import Operation, Steps, new_id, now
-from surewrite.core.entities import Attribute, Entity, attribute
+from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Canceled, Marker, RefusalReason
 from surewrite.core.reads import get_or_none
@@ -99,6 +99,9 @@ class AtMostOnceCounter:
     Where an answer is lost nobody can say whether the addition counted: ``OutcomeUnknown``, always, and it is not sent again.
     """
 
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (CounterRow,)
+    """For ``create_table``."""
+
     def __init__(self, table: ScopedTable, name: str) -> None:
         self._scope = table.scope_of(CounterRow)
         self._key = CounterRow.key_of(name)
@@ -130,6 +133,9 @@ class TransactionalCounter:
     are tried again until the deadline; other writers of the
     row meet them as conflicts. Needs an endpoint that honours tokens.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (CounterRow,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str) -> None:
         self._environment = table.environment
@@ -175,6 +181,9 @@ class ExactCounter:
     second a horizon of 15 minutes is 54 units each, and at 7 a second the row reaches 400 KB. For rare numbers that matter;
     otherwise ``TransactionalCounter``.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (ExactCounterRow,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, horizon_seconds: float = HORIZON_SECONDS) -> None:
         if not horizon_seconds >= HORIZON_SECONDS_MIN:
@@ -284,6 +293,9 @@ class WindowedCounter:
     window. A row holds the ids that it counted: at 40 bytes an id it costs 1 write unit for each 25 ids that it holds, and
     10,000 ids fill it; then ``InvalidRequest``. Choose the window by that.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (CounterWindow,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, window_seconds: int = 86_400) -> None:
         if isinstance(window_seconds, bool) or window_seconds < 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from surewrite.core import transactions, writes
 from surewrite.core.conditions import Change, Condition
@@ -25,6 +25,7 @@ from surewrite.errors import ConditionFailed, InvalidRequest, ItemNotFound, Vers
 
 E = TypeVar("E", bound=EntityBase)
 V = TypeVar("V")
+Item_co = TypeVar("Item_co", covariant=True)
 
 
 class FailedGuard(Enum):
@@ -37,10 +38,10 @@ class FailedGuard(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[E]):
+class Kept(Generic[Item_co]):
     """A guarded write took effect. ``item`` is as it left the item, ``None`` after a transaction, which returns none."""
 
-    item: E | None
+    item: Item_co
 
     def __bool__(self) -> Literal[True]:
         return True
@@ -71,6 +72,10 @@ class Stopped(Generic[E]):
 
 
 Guarded = Kept[E] | Stopped[E]
+"""The answer of compare and set, which knows the item."""
+
+MaybeGuarded = Kept[E | None] | Stopped[E]
+"""The answer of a write that may be a transaction, which returns no item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +117,46 @@ class Guards(Generic[E]):
         """The same, with a refusal as an answer that holds the stored item."""
         return Operation(lambda: writes.create(self._scope, entity))
 
-    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[E | None]:
+    @overload
+    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: Literal[False] = False) -> Operation[E]: ...
+    @overload
+    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool) -> Operation[E | None]: ...
+    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
         """Bring an item from one state to another, with other changes. Raises ``ItemNotFound``, ``ConditionFailed``, ``VersionConflict``."""
         return Operation(lambda: self._told(self._transition(key, state, before, after, changes, exactly_once=exactly_once)))
 
-    def try_transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[Guarded[E]]:
+    @overload
+    def try_transition(
+        self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: Literal[False] = False
+    ) -> Operation[Guarded[E]]: ...
+    @overload
+    def try_transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool) -> Operation[MaybeGuarded[E]]: ...
+    def try_transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
         """The same, with a refusal as an answer: ``Kept`` or ``Stopped``."""
         return Operation(lambda: self._transition(key, state, before, after, changes, exactly_once=exactly_once))
 
-    def take(self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool = False) -> Operation[E | None]:
+    @overload
+    def take(
+        self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: Literal[False] = False
+    ) -> Operation[E]: ...
+    @overload
+    def take(self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool) -> Operation[E | None]: ...
+    def take(self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
         """Take from a stock, which never falls below zero. Raises ``ItemNotFound``, ``ConditionFailed``, ``VersionConflict``.
 
         Given a loaded entity it is one try, at exactly that version; given a key the item is read, and read again on a conflict.
         """
         return Operation(lambda: self._told(self._take(of, stock, amount, changes, exactly_once=exactly_once)))
 
+    @overload
     def try_take(
-        self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool = False
-    ) -> Operation[Guarded[E]]:
+        self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: Literal[False] = False
+    ) -> Operation[Guarded[E]]: ...
+    @overload
+    def try_take(
+        self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool
+    ) -> Operation[MaybeGuarded[E]]: ...
+    def try_take(self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
         """The same, with a refusal as an answer: ``Stopped.failed`` tells a short stock from a version that moved on."""
         return Operation(lambda: self._take(of, stock, amount, changes, exactly_once=exactly_once))
 
@@ -138,20 +165,20 @@ class Guards(Generic[E]):
         created: E = applied_item(outcome)
         return created
 
-    def _told(self, steps: Steps[Guarded[E]]) -> Steps[E | None]:
+    def _told(self, steps: Steps[MaybeGuarded[E]]) -> Steps[E | None]:
         result = yield from steps
         if isinstance(result, Stopped):
             raise result.error()
         return result.item
 
-    def _transition(self, key: Key[E], state: Path[E, V], before: V, after: V, changes: tuple[Change[E], ...], *, exactly_once: bool) -> Steps[Guarded[E]]:
+    def _transition(self, key: Key[E], state: Path[E, V], before: V, after: V, changes: tuple[Change[E], ...], *, exactly_once: bool) -> Steps[MaybeGuarded[E]]:
         field = self._field(state)
         guard: _Guard[E] = _Guard(state == before, lambda item: getattr(item, field) == before, FailedGuard.STATE)
         return (yield from self._guarded(key, guard, (state.set(after), *changes), exactly_once=exactly_once))
 
     def _take(
         self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, changes: tuple[Change[E], ...], *, exactly_once: bool
-    ) -> Steps[Guarded[E]]:
+    ) -> Steps[MaybeGuarded[E]]:
         if not isinstance(amount, (int, float, Decimal)) or math.isnan(amount):  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidRequest(f"{self._scope.entity}: {amount!r} is no number that could be taken")
         if amount <= 0:
@@ -165,7 +192,7 @@ class Guards(Generic[E]):
         guard: _Guard[E] = _Guard(stock >= amount, enough, FailedGuard.STOCK)
         return (yield from self._guarded(of, guard, (stock.set(stock - amount), *changes), exactly_once=exactly_once))
 
-    def _guarded(self, of: E | Key[E], guard: _Guard[E], changes: tuple[Change[E], ...], *, exactly_once: bool) -> Steps[Guarded[E]]:
+    def _guarded(self, of: E | Key[E], guard: _Guard[E], changes: tuple[Change[E], ...], *, exactly_once: bool) -> Steps[MaybeGuarded[E]]:
         if isinstance(of, Key):
             if exactly_once:
                 return (yield from self._in_transaction(of, guard, changes))
@@ -195,7 +222,7 @@ class Guards(Generic[E]):
             return Kept(outcome.item)
         return self._stopped(self._key_of(item), guard, outcome)
 
-    def _in_transaction(self, key: Key[E], guard: _Guard[E], changes: tuple[Change[E], ...]) -> Steps[Guarded[E]]:
+    def _in_transaction(self, key: Key[E], guard: _Guard[E], changes: tuple[Change[E], ...]) -> Steps[Kept[None] | Stopped[E]]:
         draft = TransactionDraft(self._scope.environment)
         target = key.ignore_version() if isinstance(key, VersionedKey) else key
         marker = draft.update(self._scope, target, changes, Options(condition=guard.condition))

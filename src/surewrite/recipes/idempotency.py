@@ -7,9 +7,9 @@ copies of an attempt are refused by the record while it is stored, and by the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from surewrite.core import writes
 from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now, pause, random_number
@@ -18,7 +18,7 @@ from surewrite.core.outcomes import Applied, Canceled, Committed
 from surewrite.core.transaction_drafts import DraftedTransaction, TransactingTable
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS
-from surewrite.errors import OutcomeUnknown, SurewriteError, TransactionConflict
+from surewrite.errors import OutcomeUnknown, SurewriteError, TransactionCanceled, TransactionConflict
 from surewrite.recipes.documents import document_of, document_text
 from surewrite.recipes.idempotency_records import (
     HORIZON_SECONDS,
@@ -33,9 +33,14 @@ from surewrite.recipes.idempotency_records import (
     require_same_call,
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
-from surewrite.recipes.running import Runner, running
+from surewrite.recipes.running import Runs, RunsAtOnce, running
 
 TX = TypeVar("TX", bound=DraftedTransaction)
+TX_co = TypeVar("TX_co", bound=DraftedTransaction, covariant=True)
+A = TypeVar("A")
+P = ParamSpec("P")
+W = TypeVar("W")
+W_co = TypeVar("W_co", covariant=True)
 
 WAIT_SECONDS: Final = 20.0
 
@@ -57,6 +62,16 @@ class EffectRefused:
 
     def __bool__(self) -> Literal[False]:
         return False
+
+    def error(self) -> TransactionCanceled:
+        """The refusal as an exception."""
+        return self.refused.error()
+
+
+class OnceDecorator(Protocol[TX_co, W_co]):
+    """Keeps the parameters of the function but the transaction; a call gives what the database's ``run`` does."""
+
+    def __call__(self, function: Callable[Concatenate[TX_co, P], Any], /) -> Callable[P, W_co]: ...
 
 
 class Idempotency(Generic[TX]):
@@ -85,6 +100,14 @@ class Idempotency(Generic[TX]):
         self._records = records_of(table, operation, horizon_seconds, large_answers)
         self._wait_seconds = wait_seconds
 
+    @overload
+    def once(self, key: RecipeKey, effect: Callable[[TX], Awaitable[A]], *, payload: object = NO_PAYLOAD) -> Operation[EffectDone[A] | EffectRefused]: ...
+    @overload
+    def once(self, key: RecipeKey, effect: Callable[[TX], A], *, payload: object = NO_PAYLOAD) -> Operation[EffectDone[A] | EffectRefused]: ...
+    @overload
+    def once(
+        self, key: RecipeKey, effect: Callable[[TX], Any], *, payload: object = NO_PAYLOAD, answer_refusal: Callable[[Canceled], Any] | None
+    ) -> Operation[EffectDone[Any] | EffectRefused]: ...
     def once(
         self,
         key: RecipeKey,
@@ -108,14 +131,32 @@ class Idempotency(Generic[TX]):
         wanted = fingerprint_of(payload)
         return Operation(lambda: _Call(self._table, self._records, text, wanted, effect, answer_refusal, self._wait_seconds).run())
 
+    @overload
     def decorate(
         self,
-        db: Runner,
+        db: RunsAtOnce,
         *,
         key: Callable[..., RecipeKey],
         payload: Callable[..., object] | None = None,
         answer_refusal: Callable[[Canceled], Any] | None = None,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> Callable[[Callable[Concatenate[TX, P], A]], Callable[P, A]]: ...
+    @overload
+    def decorate(
+        self,
+        db: Runs[W],
+        *,
+        key: Callable[..., RecipeKey],
+        payload: Callable[..., object] | None = None,
+        answer_refusal: Callable[[Canceled], Any] | None = None,
+    ) -> OnceDecorator[TX, W]: ...
+    def decorate(
+        self,
+        db: Runs[Any],
+        *,
+        key: Callable[..., RecipeKey],
+        payload: Callable[..., object] | None = None,
+        answer_refusal: Callable[[Canceled], Any] | None = None,
+    ) -> Any:
         """``@keys.decorate(db, key=lambda order: order.id)`` over ``def charge(tx, order)``: a call ``charge(order)`` gives its answer, once per key.
 
         ``key`` and ``payload`` get the arguments of the call. An effect that is refused raises ``TransactionCanceled``. With
@@ -136,7 +177,7 @@ class Idempotency(Generic[TX]):
 def _answer_of(once: Operation[EffectDone[Any] | EffectRefused]) -> Steps[Any]:
     found = yield from once.steps()
     if isinstance(found, EffectRefused):
-        raise found.refused.error()
+        raise found.error()
     return found.answer
 
 

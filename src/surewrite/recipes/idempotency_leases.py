@@ -9,9 +9,9 @@ clock, which every answer tells: a call that comes in fresh must be able to judg
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeVar, assert_never
+from typing import Any, ClassVar, Final, Literal, TypeVar, assert_never, overload
 
 from surewrite.core import writes
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now, pause, random_number
@@ -35,10 +35,12 @@ from surewrite.recipes.idempotency_records import (
     require_same_call,
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
-from surewrite.recipes.running import Runner, running
+from surewrite.recipes.running import Decorator, Runs, running
 from surewrite.recipes.user_work import WorkRefused, work_done
 
+A = TypeVar("A")
 T = TypeVar("T")
+W = TypeVar("W")
 
 ROUNDS_MAX: Final = 8
 """How often a claim or its end is settled by reading before its doubt is told."""
@@ -162,6 +164,19 @@ class LeasedEffects:
 
     # -------------------------------------------------------------------------------------------------------- whole calls
 
+    @overload
+    def run(
+        self,
+        key: RecipeKey,
+        function: Callable[[EffectClaim], Operation[A] | Awaitable[A]],
+        *,
+        payload: object = NO_PAYLOAD,
+        lease_seconds: float | None = None,
+    ) -> Operation[EffectDone[A] | EffectRunning | EffectNotKnown]: ...
+    @overload
+    def run(
+        self, key: RecipeKey, function: Callable[[EffectClaim], A], *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
+    ) -> Operation[EffectDone[A] | EffectRunning | EffectNotKnown]: ...
     def run(
         self, key: RecipeKey, function: Callable[[EffectClaim], Any], *, payload: object = NO_PAYLOAD, lease_seconds: float | None = None
     ) -> Operation[EffectDone[Any] | EffectRunning | EffectNotKnown]:
@@ -172,9 +187,7 @@ class LeasedEffects:
         """
         return Operation(lambda: self._run(key, function, payload, lease_seconds))
 
-    def decorate(
-        self, db: Runner, *, key: Callable[..., RecipeKey], payload: Callable[..., object] | None = None
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(self, db: Runs[W], *, key: Callable[..., RecipeKey], payload: Callable[..., object] | None = None) -> Decorator[W]:
         """``@effects.decorate(db, key=lambda order: order.id)`` over ``def send(order)``: a call gives the answer, of this or of an earlier run.
 
         ``key`` and ``payload`` get the arguments of the call. Raises ``EffectStillRunning`` and ``EffectUnknown`` where there is no
@@ -182,9 +195,7 @@ class LeasedEffects:
         """
         return self._decorator(db, key, payload, lambda *_call: None)
 
-    def handler(
-        self, db: Runner, *, key: Callable[..., RecipeKey], payload: Callable[..., object] | None = None
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def handler(self, db: Runs[W], *, key: Callable[[Any], RecipeKey], payload: Callable[[Any], object] | None = None) -> Decorator[W]:
         """The same over a function of an event and a context, as Lambda calls it; ``key`` and ``payload`` get the event.
 
         The lease lasts as long as the context says that the handler may still run, and a second more, so that no second
@@ -252,7 +263,7 @@ class LeasedEffects:
 
     def _decorator(
         self,
-        db: Runner,
+        db: Runs[Any],
         key: Callable[..., RecipeKey],
         payload: Callable[..., object] | None,
         lease: Callable[[tuple[Any, ...], dict[str, Any]], float | None],

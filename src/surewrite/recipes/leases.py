@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, overload
 
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now, pause, random_number, start_side, stop_side
-from surewrite.core.entities import Attribute, VersionedEntity, attribute, version
+from surewrite.core.entities import Attribute, EntityBase, VersionedEntity, attribute, version
 from surewrite.core.keys import VersionedKey
 from surewrite.core.outcomes import Refusal, RefusalReason
 from surewrite.core.reads import get_or_none
@@ -105,7 +105,7 @@ class Hold:
         passed = max(moment.monotonic - self.began.monotonic, moment.wall - self.began.wall)
         return self.duration_seconds * (1.0 - SAFETY_SHARE) - passed
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:
         return True
 
 
@@ -115,7 +115,7 @@ class NotAcquired:
 
     record: LeaseRecord | None
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
 
@@ -126,7 +126,7 @@ class Ran(Generic[R]):
     result: R
     state: LeaseState
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:
         return True
 
 
@@ -161,6 +161,9 @@ class Lease:
     object of this class for a lease: what it saw of the record is kept in it, so that a program which asks now and then,
     without waiting, takes over in the end. Each step costs one write unit, each look one read unit.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (LeaseRecord,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, duration_seconds: float = DURATION_SECONDS) -> None:
         if not duration_seconds > 0.0:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from surewrite.core.effects import Operation, Steps, call_user
 from surewrite.errors import InvalidRequest
+from surewrite.recipes.running import Runs
 from surewrite.recipes.user_work import work_done
 
 Record = Mapping[str, Any]
@@ -15,13 +16,7 @@ Record = Mapping[str, Any]
 
 OnError = Callable[[Record, Exception], Any]
 
-W_co = TypeVar("W_co", covariant=True)
-
-
-class Runs(Protocol[W_co]):
-    """A database of either client: it runs operations."""
-
-    def run(self, operation: Operation[Any], /) -> W_co: ...
+W = TypeVar("W")
 
 
 def handle_queue_batch(event: Mapping[str, Any], handle: Callable[[Record], Any], *, on_error: OnError) -> Operation[dict[str, Any]]:
@@ -44,7 +39,7 @@ def handle_queue_batch(event: Mapping[str, Any], handle: Callable[[Record], Any]
     return Operation(lambda: _handle(_records_of(event), handle, on_error))
 
 
-def queue_batch(db: Runs[W_co], *, on_error: OnError) -> Callable[[Callable[[Record], Any]], Callable[..., W_co]]:
+def queue_batch(db: Runs[W], *, on_error: OnError) -> Callable[[Callable[[Record], Any]], Callable[..., W]]:
     """The same as a decorator that makes a Lambda handler of a function of one message.
 
     With the blocking client the handler answers at once; with the asynchronous one it returns an awaitable::
@@ -54,9 +49,9 @@ def queue_batch(db: Runs[W_co], *, on_error: OnError) -> Callable[[Callable[[Rec
             return results.add(TestResult(message_id=record["messageId"], ...))
     """
 
-    def decorate(handle: Callable[[Record], Any]) -> Callable[..., W_co]:
+    def decorate(handle: Callable[[Record], Any]) -> Callable[..., W]:
         @wraps(handle)
-        def handler(event: Mapping[str, Any], context: object = None) -> W_co:  # noqa: ARG001 - Lambda passes it
+        def handler(event: Mapping[str, Any], context: object = None) -> W:  # noqa: ARG001 - Lambda passes it
             return db.run(handle_queue_batch(event, handle, on_error=on_error))
 
         return handler

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, overload
 
 from surewrite.core.effects import Lock, Operation, Steps, acquire, call_user, pause, release, start_side, stop_side
 from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
@@ -20,7 +20,7 @@ from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, update, upsert
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict, WriteRefused
 
 E = TypeVar("E", bound=EntityBase)
 R = TypeVar("R")
@@ -67,6 +67,9 @@ class HiLo:
     Broken by: deleting or restoring the row, and a machine that is restored twice from one snapshot, whose copies hold the
     same block: make the object after the restore. One write unit a block, nothing for the other numbers.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (HiLoRow,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, block_size: int = BLOCK_SIZE) -> None:
         if isinstance(block_size, bool) or not 1 <= block_size <= BLOCK_SIZE_MAX:
@@ -199,7 +202,7 @@ class Issued(Generic[E]):
     row: E | None
     voided: str | None = None
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[True]:
         return True
 
 
@@ -210,8 +213,12 @@ class RowRefused(Generic[E]):
     number: int
     refusal: Refusal[E]
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
+
+    def error(self) -> WriteRefused:
+        """The refusal as an exception."""
+        return self.refusal.error()
 
 
 class Gapless(Generic[E]):
@@ -224,6 +231,9 @@ class Gapless(Generic[E]):
 
     An issue is a transaction of three items: six write units and half a kilobyte, plus the row's, and two read units before it.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (GaplessCounter, GaplessIssue)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, tries: int = TRIES) -> None:
         if isinstance(tries, bool) or tries < 1:

@@ -7,11 +7,11 @@ Rows are never to be deleted or given a time to live. Source: outcomes C4, shard
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from surewrite.core import limits
 from surewrite.core.effects import Operation, Steps, random_number
-from surewrite.core.entities import Attribute, Entity, attribute
+from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Canceled, Marker
 from surewrite.core.queries import Wanted, page, query
@@ -59,6 +59,9 @@ class ShardedCounter:
     ``shards`` is how many this program asks for when the counter is new; later ``reshard`` says it for all programs. A
     program reads the number once, so one that has an old number writes to shards that are still summed.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (CounterShards, CounterShard)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, shards: int = SHARDS, exact: bool = False) -> None:
         self._environment = table.environment

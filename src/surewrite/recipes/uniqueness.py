@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from surewrite.core.effects import Operation, Steps
-from surewrite.core.entities import Attribute, Entity
+from surewrite.core.entities import Attribute, Entity, EntityBase
 from surewrite.core.outcomes import Marker
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, ScopedTable
@@ -44,6 +44,9 @@ class Claims:
     Cost: two write units per started KB of each claim, beside the transaction's other actions, and each counts toward its 100. A
     claim is not to have a time to live unless its owner ends with it.
     """
+
+    entities: ClassVar[tuple[type[EntityBase], ...]] = (ValueClaim,)
+    """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: RecipeKey, *, normalise: Callable[[str], str] | None = None) -> None:
         self._scope = table.scope_of(ValueClaim)

@@ -54,7 +54,7 @@ def use(db: sw.Database, shop: sw.Table) -> None:
         print(result.item)
     else:
         print(result.failed, result.item.stock if result.item else 0)
-    left: Order | None = db.run(orders.take(key, Order.weight, Decimal(1)))
+    left: Order = db.run(orders.take(key, Order.weight, Decimal(1)))
     print(left)
     db.run(orders.transition(key, Order.status, "paid", "shipped", Order.stock.add(1)))
     users = sw.recipes.SoftDeletes(shop, Order, deleted_at=Order.deleted_at, expires=Order.ends_at, lateness_seconds_most=1)
@@ -70,7 +70,7 @@ def use(db: sw.Database, shop: sw.Table) -> None:
 
 async def use_async(db: sw.AsyncDatabase, shop: sw.AsyncTable) -> None:
     orders = sw.recipes.Guards(shop, Order)
-    left: Order | None = await db.run(orders.take(Order.key_of("o"), Order.stock, 1))
+    left: Order = await db.run(orders.take(Order.key_of("o"), Order.stock, 1))
     print(left, shop.of(Order).statistics().conflicts)
 
     @sw.recipes.queue_batch(db, on_error=print)
