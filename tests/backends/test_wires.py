@@ -21,6 +21,7 @@ from tests.backends.hostile_server import DATE, Peer, echo, hostile_server, repl
 from surewrite.backends import http_attempts, wire_asynchronous, wire_blocking
 from surewrite.backends.connections import IDLE_SECONDS_MAX
 from surewrite.backends.credentials import RefreshedCredentials
+from surewrite.backends.loop_watches import LoopWatch
 from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.errors import InvalidRequest
@@ -630,20 +631,25 @@ class TestInterrupts:
         with hostile_server(*[script] * waits) as server:
             for count in range(1, waits):
                 one = client(server.url)
-                module = wire_blocking if one.form == "blocking" else wire_asynchronous
-                original = module._waited
                 seen = [0]
 
-                def interrupted(asked, original=original, seen=seen, count=count):
-                    seen[0] += 1
-                    if seen[0] == count:
-                        raise KeyboardInterrupt
-                    return original(asked)
+                def interrupted(original, seen=seen, count=count):
+                    def wait(*arguments):
+                        seen[0] += 1
+                        if seen[0] == count:
+                            raise KeyboardInterrupt
+                        return original(*arguments)
 
-                monkeypatch.setattr(module, "_waited", interrupted)
-                with pytest.raises(KeyboardInterrupt):
-                    one.put("interrupted")
-                monkeypatch.setattr(module, "_waited", original)
+                    return wait
+
+                with monkeypatch.context() as planted:
+                    if one.form == "blocking":
+                        planted.setattr(wire_blocking, "_waited", interrupted(wire_blocking._waited))
+                    else:
+                        planted.setattr(wire_asynchronous, "_waited", interrupted(wire_asynchronous._waited))
+                        planted.setattr(LoopWatch, "_step", interrupted(LoopWatch._step))
+                    with pytest.raises(KeyboardInterrupt):
+                        one.put("interrupted")
                 assert len(one.attempts.idle) == 0
                 assert one.put("next") == told("next")
 
@@ -710,3 +716,136 @@ class TestInterrupts:
             assert await asyncio.gather(*[wire.send(Request("PutItem", {"TableName": table}), 10.0) for table in tables]) == [told(table) for table in tables]
             assert len(wire._attempts.idle) <= 3
             await wire.close()
+
+
+async def put(wire, table: str, timeout: float = 5.0):
+    return await wire.send(Request("PutItem", {"TableName": table}), timeout)
+
+
+class TestLoops:
+    """A connection is watched by its loop from one call to the next."""
+
+    def test_an_interrupt_inside_a_step_reaches_the_call_and_closes_the_connection(self, monkeypatch):
+        from tests.backends.conftest import Client
+
+        def interrupted(exchange, data):
+            raise KeyboardInterrupt
+
+        with hostile_server() as server:
+            one = Client("asynchronous", server.url)
+            with monkeypatch.context() as planted:
+                planted.setattr("surewrite.backends.http_exchange.Exchange.received", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    one.put("interrupted")
+            assert len(one.attempts.idle) == 0
+            assert one.put("next") == told("next")
+            one.close()
+
+    def test_a_socket_is_given_to_the_loop_once_and_taken_back_before_it_is_closed(self):
+        class Counting(asyncio.SelectorEventLoop):
+            def __init__(self) -> None:
+                super().__init__()
+                self.told: list[tuple[str, int]] = []
+
+            def add_reader(self, fd, callback, *args):
+                self.told.append(("add", fd))
+                return super().add_reader(fd, callback, *args)
+
+            def remove_reader(self, fd):
+                self.told.append(("remove", fd))
+                os.fstat(fd)
+                return super().remove_reader(fd)
+
+        from tests.backends.conftest import Client
+
+        async def calls(loop) -> None:
+            wire = Client("asynchronous", server.url).wire
+            loop.told.clear()
+            for number in range(4):
+                assert await put(wire, f"t{number}") == told(f"t{number}")
+            watched = [entry for entry in loop.told if entry[1] == wire._attempts.idle._idle[0].socket.fileno()]
+            assert [word for word, _ in watched] == ["add"]
+            await wire.close()
+            assert loop.told[-1] == ("remove", watched[0][1])
+
+        with hostile_server() as server, asyncio.Runner(loop_factory=Counting) as runner:
+            runner.run(calls(runner.get_loop()))
+
+    def test_a_loop_lets_go_of_an_idle_connection_that_the_other_side_closes(self, monkeypatch):
+        from tests.backends.conftest import Client
+
+        def script(peer: Peer) -> None:
+            request = peer.request()
+            assert request is not None
+            peer.send(echo(request))
+            peer.server.ended.acquire(timeout=SLACK_SECONDS)
+
+        async def calls() -> None:
+            wire = Client("asynchronous", server.url).wire
+            assert await put(wire, "first") == told("first")
+            (connection,) = wire._attempts.idle._idle
+            forgotten, forget = asyncio.Event(), LoopWatch._forget
+            monkeypatch.setattr(LoopWatch, "_forget", lambda watch: (forget(watch), forgotten.set()))
+            assert connection.watch is not None
+            server.ended.release()
+            async with asyncio.timeout(SLACK_SECONDS):
+                await forgotten.wait()
+            assert connection.watch is None
+            assert await put(wire, "second") == told("second")
+            assert server.connections == 2
+            await wire.close()
+
+        with hostile_server(script) as server:
+            asyncio.run(calls())
+
+    def test_loops_that_run_at_once_never_use_each_others_connections(self):
+        from tests.backends.conftest import Client
+
+        async def calls(wire, name: str, at_once: threading.Barrier) -> None:
+            for number in range(20):
+                assert await put(wire, f"{name}{number}") == told(f"{name}{number}")
+            # No loop ends before the others have seen its idle connection.
+            await asyncio.to_thread(at_once.wait, 10.0)
+
+        with hostile_server() as server, ThreadPoolExecutor(3) as threads:
+            wire = Client("asynchronous", server.url).wire
+            at_once = threading.Barrier(3)
+            for done in [threads.submit(asyncio.run, calls(wire, name, at_once)) for name in "abc"]:
+                done.result()
+            by_connection: dict[int, set[str]] = {}
+            for request in server.received:
+                by_connection.setdefault(request.connection, set()).add(request.table[0])
+            assert sorted(map(sorted, by_connection.values())) == [["a"], ["b"], ["c"]]
+            asyncio.run(wire.close())
+
+    def test_a_wire_that_is_closed_elsewhere_closes_the_connections_of_a_running_loop_on_that_loop(self):
+        from tests.backends.conftest import Client
+
+        async def calls() -> None:
+            wire = Client("asynchronous", server.url).wire
+            assert await put(wire, "first") == told("first")
+            (connection,) = wire._attempts.idle._idle
+            await asyncio.to_thread(asyncio.run, wire.close())
+            assert len(wire._attempts.idle) == 0
+            await asyncio.sleep(0)
+            assert (connection.watch, connection.socket.fileno()) == (None, -1)
+
+        with hostile_server() as server:
+            asyncio.run(calls())
+
+    def test_a_connection_of_a_loop_that_stands_still_is_closed_at_once(self):
+        from tests.backends.conftest import Client
+
+        loop = asyncio.new_event_loop()
+        with hostile_server() as server:
+            wire = Client("asynchronous", server.url).wire
+            assert loop.run_until_complete(put(wire, "first")) == told("first")
+            (connection,) = wire._attempts.idle._idle
+            assert asyncio.run(put(wire, "second")) == told("second")
+            asyncio.run(wire.close())
+            assert connection.socket.fileno() == -1
+            # Its number may be that of another socket by now, which the loop watches as if it had never met it.
+            other = Client("asynchronous", server.url).wire
+            assert loop.run_until_complete(put(other, "third")) == told("third")
+            loop.run_until_complete(other.close())
+            loop.close()

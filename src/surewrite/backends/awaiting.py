@@ -1,4 +1,4 @@
-"""Belongs here: awaiting a socket, or a call that runs in a thread, on the running event loop. Must not be here: what they are waited for."""
+"""Belongs here: awaiting a socket once, or a call that runs in a thread, on the running event loop. Must not be here: what they are waited for."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ import asyncio
 import contextlib
 from concurrent.futures import Future
 from functools import partial
-from socket import socket
 from typing import Any
 
 from surewrite.backends.background import in_background
-from surewrite.backends.connections import Ready, is_ready
+from surewrite.backends.connections import Connection, Ready
 
 
-async def socket_ready(stream: socket, ready: Ready, seconds: float) -> bool:
-    """Wait at most ``seconds`` until the socket is ready, or broken. The loop forgets the socket before this returns or is cancelled."""
+async def socket_ready(connection: Connection, ready: Ready, seconds: float) -> bool:
+    """Wait at most ``seconds`` until the socket is ready, or broken. The loop forgets the socket before this returns or is cancelled.
+
+    For what is rare: a request that its socket does not take at once, and loops that watch no sockets. A ``LoopWatch`` waits for bytes to read.
+    """
     loop = asyncio.get_running_loop()
+    if ready is Ready.TO_READ:
+        return await _ready_in_thread(connection, ready, seconds)
     settled: asyncio.Future[bool] = loop.create_future()
     # The number, not the socket: it must be taken out of the loop before the socket is closed.
-    number = stream.fileno()
-    add, remove = (loop.add_reader, loop.remove_reader) if ready is Ready.TO_READ else (loop.add_writer, loop.remove_writer)
+    number = connection.socket.fileno()
     try:
-        add(number, _settle, settled, True)
+        loop.add_writer(number, _settle, settled, True)
     except NotImplementedError:
-        # The default loop of Windows watches no sockets, so a thread does; if this call is cancelled, it ends at its limit.
-        watching = in_background(partial(is_ready, stream, ready, seconds), "surewrite-socket")
-        return await future_done(watching, seconds) and watching.result()
+        return await _ready_in_thread(connection, ready, seconds)
     timer = loop.call_later(seconds, _settle, settled, False)
     try:
         return await settled
     finally:
         timer.cancel()
-        remove(number)
+        loop.remove_writer(number)
+
+
+async def _ready_in_thread(connection: Connection, ready: Ready, seconds: float) -> bool:
+    """The default loop of Windows watches no sockets, so a thread does; if this call is cancelled, it ends at its limit."""
+    watching = in_background(partial(connection.is_ready, ready, seconds), "surewrite-socket")
+    return await future_done(watching, seconds) and watching.result()
 
 
 async def future_done(future: Future[Any], seconds: float) -> bool:

@@ -14,8 +14,9 @@ import select
 import socket
 import ssl
 from collections import deque
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from surewrite.backends.http_exchange import Exchange
 
@@ -48,18 +49,52 @@ class Address:
     target: tuple[object, ...]
 
 
+class Watch(Protocol):
+    """Something that is told when the socket of one connection has bytes to read, from one wait to the next: an event loop."""
+
+    def serves(self, loop: object) -> bool:
+        """Whether a call on that loop may use the connection."""
+        ...
+
+    def end(self, close: Callable[[], None]) -> None:
+        """Stop watching, then call ``close``: a socket that is closed while it is watched would leave its number behind for the next one."""
+        ...
+
+
 @dataclass(slots=True)
 class Connection:
-    """One socket that never blocks. ``idle_since`` is monotonic; ``owner`` is the process that made it."""
+    """One socket that never blocks. ``idle_since`` is monotonic; ``owner`` is the process that made it; ``watch`` is of that process only."""
 
     socket: socket.socket
     owner: int
     idle_since: float = 0.0
+    watch: Watch | None = None
+    _readable: select.poll | None = field(default=None, init=False, repr=False)
 
     def close(self) -> None:
+        if self.watch is not None and self.owner == os.getpid():
+            self.watch.end(self._close)
+        else:
+            self._close()
+
+    def _close(self) -> None:
         # Without a farewell of TLS: what the socket has not taken must not follow, and a child process shares the stream.
         with contextlib.suppress(OSError):
             self.socket.close()
+
+    def is_ready(self, ready: Ready, seconds: float) -> bool:
+        """Wait at most ``seconds`` until the socket is ready, or broken, which reading or writing then tells."""
+        if not hasattr(select, "poll"):
+            read, write = ([self.socket], []) if ready is Ready.TO_READ else ([], [self.socket])
+            return any(select.select(read, write, write, seconds))
+        poll = self._readable if ready is Ready.TO_READ else None
+        if poll is None:
+            poll = select.poll()
+            poll.register(self.socket, select.POLLIN if ready is Ready.TO_READ else select.POLLOUT)
+            if ready is Ready.TO_READ:
+                self._readable = poll
+        # Rounded up: a limit is never cut short by the granularity of the call.
+        return bool(poll.poll(int(seconds * 1000) + 1 if seconds > 0 else 0))
 
 
 def resolve(host: str, port: int) -> tuple[Address, ...]:
@@ -127,17 +162,6 @@ def perform(connection: Connection, exchange: Exchange) -> Steps:
             yield Ready.TO_WRITE
 
 
-def is_ready(stream: socket.socket, ready: Ready, seconds: float) -> bool:
-    """Wait at most ``seconds`` until the socket is ready, or broken, which reading or writing then tells."""
-    if hasattr(select, "poll"):
-        poll = select.poll()
-        poll.register(stream, select.POLLIN if ready is Ready.TO_READ else select.POLLOUT)
-        # Rounded up: a limit is never cut short by the granularity of the call.
-        return bool(poll.poll(int(seconds * 1000) + 1 if seconds > 0 else 0))
-    read, write = ([stream], []) if ready is Ready.TO_READ else ([], [stream])
-    return any(select.select(read, write, write, seconds))
-
-
 class IdleConnections:
     """Idle connections, newest first, at most ``limit``. Used by several threads and event loops without a lock: a deque's ends are atomic.
 
@@ -152,22 +176,30 @@ class IdleConnections:
     def __len__(self) -> int:
         return len(self._idle)
 
-    def take(self, now: float) -> Connection | None:
-        """An idle connection that looks alive, or ``None``. ``now`` is monotonic, in seconds.
+    def take(self, now: float, loop: object = None) -> Connection | None:
+        """An idle connection that looks alive, or ``None``. ``now`` is monotonic, in seconds; ``loop`` is the event loop of the call, if it has one.
 
         A socket that is ready to read although nothing was asked is closed by the other side, or out of step: it is not used.
         """
-        # Each turn takes one connection away, so at most `limit` are looked at.
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                return None
-            fresh = connection.owner == os.getpid() and now - connection.idle_since < IDLE_SECONDS_MAX
-            if fresh and not is_ready(connection.socket, Ready.TO_READ, 0):
-                return connection
-            connection.close()
-        return None
+        of_others: list[Connection] = []
+        try:
+            # Each turn takes one connection away, so at most `limit` are looked at.
+            while self._idle:
+                try:
+                    connection = self._idle.pop()
+                except IndexError:
+                    return None
+                own = connection.owner == os.getpid()
+                if own and connection.watch is not None and not connection.watch.serves(loop):
+                    of_others.append(connection)
+                elif own and now - connection.idle_since < IDLE_SECONDS_MAX and not connection.is_ready(Ready.TO_READ, 0):
+                    return connection
+                else:
+                    connection.close()
+            return None
+        finally:
+            if of_others:
+                self._idle.extend(reversed(of_others))
 
     def give(self, connection: Connection, now: float) -> None:
         """Keep a connection whose last answer was read whole."""

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from socket import socket
 from typing import Any
 
 from surewrite.backends.background import in_background
@@ -37,9 +36,9 @@ ATTEMPT_SECONDS_MAX = 86_400.0
 
 @dataclass(slots=True)
 class SocketWait:
-    """Wait at most ``seconds`` until ``stream`` is ready. The step is sent whether it was."""
+    """Wait at most ``seconds`` until the socket of ``connection`` is ready. The step is sent whether it was."""
 
-    stream: socket
+    connection: Connection
     ready: Ready
     seconds: float
 
@@ -86,8 +85,8 @@ class HttpAttempts:
         self._read_timeout = read_timeout
         self._tls = (tls or tls_context()) if endpoint.secure else None
 
-    def attempt(self, request: Request, timeout: float) -> Attempt:
-        """One attempt that ends within ``timeout``. Closing the generator at any step closes the connection in use.
+    def attempt(self, request: Request, timeout: float, loop: object = None) -> Attempt:
+        """One attempt that ends within ``timeout``, of a call on ``loop`` if it has one. Closing the generator at any step closes the connection in use.
 
         Raises:
             InvalidRequest: The wire is closed, there are no credentials, or the request cannot be written as JSON.
@@ -98,7 +97,7 @@ class HttpAttempts:
         deadline = time.monotonic() + min(timeout, ATTEMPT_SECONDS_MAX)
         try:
             credentials = self._credentials.current() or (yield from self._fetched(deadline))
-            connection = self.idle.take(time.monotonic()) or (yield from self._connected(deadline))
+            connection = self.idle.take(time.monotonic(), loop) or (yield from self._connected(deadline))
         except LimitReachedError as limit:
             return NotSent(str(limit))
         except OSError as error:
@@ -169,5 +168,5 @@ def _bounded(steps: Steps, connection: Connection, deadline: float, silence: flo
         left = deadline - time.monotonic()
         if left <= 0:
             raise LimitReachedError("the time limit was reached")
-        if not (yield SocketWait(connection.socket, ready, left if silence is None else min(left, silence))):
+        if not (yield SocketWait(connection, ready, left if silence is None else min(left, silence))):
             raise LimitReachedError("the other side was silent up to the time limit")

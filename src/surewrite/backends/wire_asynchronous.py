@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from collections.abc import Callable
@@ -11,13 +12,17 @@ from surewrite.backends.awaiting import future_done, socket_ready
 from surewrite.backends.credentials import CredentialSource
 from surewrite.backends.endpoints import Endpoint
 from surewrite.backends.http_attempts import CONNECT_SECONDS, IDLE_CONNECTIONS_MAX, FutureWait, HttpAttempts, SocketWait
+from surewrite.backends.loop_watches import watch_for
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
 
 
 class AsynchronousWire:
-    """A backend over HTTP/1.1 for asyncio. Nothing of a loop outlives a call, so one wire serves any number of loops, one after another or at once."""
+    """A backend over HTTP/1.1 for asyncio. One wire serves any number of loops, one after another or at once.
+
+    A connection belongs to the loop that it was made on until that is closed; then any other may use it.
+    """
 
     def __init__(self, attempts: HttpAttempts) -> None:
         self._attempts = attempts
@@ -37,12 +42,15 @@ class AsynchronousWire:
         Raises:
             InvalidRequest: The wire is closed, there are no credentials, or the request cannot be written as JSON.
         """
-        steps = self._attempts.attempt(request, timeout)
+        loop = asyncio.get_running_loop()
+        steps = self._attempts.attempt(request, timeout, loop)
         # A cancellation leaves through here too: closing the steps closes the connection. Each step has a limit, so they end.
         try:
-            asked = next(steps)
-            while True:
-                asked = steps.send(await _waited(asked))
+            asked: SocketWait | FutureWait | Answer = next(steps)
+            while isinstance(asked, (SocketWait, FutureWait)):
+                watch = watch_for(asked, loop)
+                asked = steps.send(await _waited(asked)) if watch is None else await watch.make(steps, asked.seconds)
+            return asked
         except StopIteration as end:
             answer: Answer = end.value
             return answer
@@ -50,7 +58,10 @@ class AsynchronousWire:
             steps.close()
 
     async def close(self) -> None:
-        """Close the idle connections at once, the others after their answer. A closed wire sends nothing more."""
+        """Close the idle connections at once, the others after their answer. A closed wire sends nothing more.
+
+        Those of a loop that runs in another thread are closed at its next turn.
+        """
         self._attempts.idle.close()
 
 
@@ -81,7 +92,7 @@ def async_wire_backend(
 async def _waited(asked: SocketWait | FutureWait) -> bool:
     match asked:
         case SocketWait():
-            return await socket_ready(asked.stream, asked.ready, asked.seconds)
+            return await socket_ready(asked.connection, asked.ready, asked.seconds)
         case FutureWait():
             return await future_done(asked.future, asked.seconds)
         case _:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import wait
 from typing import assert_never
 
-from surewrite.backends.connections import is_ready
 from surewrite.backends.credentials import CredentialSource
 from surewrite.backends.endpoints import Endpoint
 from surewrite.backends.http_attempts import CONNECT_SECONDS, IDLE_CONNECTIONS_MAX, FutureWait, HttpAttempts, SocketWait
@@ -88,7 +87,7 @@ def wire_backend(
 def _waited(asked: SocketWait | FutureWait) -> bool:
     match asked:
         case SocketWait():
-            return is_ready(asked.stream, asked.ready, asked.seconds)
+            return asked.connection.is_ready(asked.ready, asked.seconds)
         case FutureWait():
             return bool(wait([asked.future], max(0.0, asked.seconds)).done)
         case _:
