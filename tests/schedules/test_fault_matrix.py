@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.schedules.verbs import BETWEEN, VERBS, Verb, between_action
 from tests.schedules.world import World
@@ -170,3 +172,26 @@ def test_the_word_is_true_where_a_late_attempt_lands_before_the_resend(world: Wo
     if order == "the late attempt, then others":
         assert word == verb.word(took_effect=True, between=between)
     check_word_is_true(world, verb, word)
+
+
+INTERRUPTED: dict[str, tuple[Fault, int, int]] = {
+    "it lands": (Deliver(), 1, 1),
+    "it lands late": (ApplyLate(), 0, 1),
+    "it never lands": (LoseRequest(), 0, 0),
+}
+
+
+@every_verb
+@pytest.mark.parametrize("fate", INTERRUPTED)
+def test_r13_an_interrupted_write_carries_its_plan_and_sends_nothing_more(world: World, verb: Verb, fate: str) -> None:
+    loaded = verb.prepare(world)
+    fault, effects_at_once, effects_at_last = INTERRUPTED[fate]
+    world.follow(Step(fault, ON_WRITES, after=("interrupt",)), interrupt=world.interrupt)
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)) as raised:
+        verb.call(world, loaded)
+    assert world.effects == effects_at_once
+    world.release()
+    assert world.effects == effects_at_last
+    assert [request.operation for request in world.watched.sent if request.operation in WRITES][1:] == []
+    assert hasattr(raised.value, "plan")
+    assert "may have taken effect" in " ".join(raised.value.__notes__)
