@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,21 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(path: Path, caller: Caller,
     with pytest.raises(StoreUnusable, match=r"is damaged .*; it was left as it is: restore it from a copy, or move it away"):
         SqliteStore(path)
     assert path.read_bytes() == before
+
+
+def test_a_file_is_opened_whose_log_was_merged_into_it_in_part(path: Path, store: SqliteStore, caller: Caller) -> None:
+    """A kill, or a full disk, ends the merge after the first page, which tells the size that the file is to have."""
+    _fill(caller)
+    log = path.with_name(path.name + "-wal")
+    file_before, log_before = path.read_bytes(), log.read_bytes()
+    store.close()
+    merged = path.read_bytes()
+    assert len(merged) > len(file_before)
+    path.write_bytes(merged[:4096] + file_before[4096:])
+    log.write_bytes(log_before)
+    again = SqliteStore(path)
+    assert Caller(Service(again), Clock())("Scan", Select="COUNT")["Count"] == 40
+    again.close()
 
 
 def test_damage_that_comes_later_is_told_by_the_request_that_meets_it(path: Path, caller: Caller) -> None:
@@ -453,6 +469,22 @@ def test_connections_that_are_opened_later_open_the_same_file(tmp_path: Path, mo
     again = SqliteStore(tmp_path / "first" / "shop.db")
     assert Caller(Service(again), Clock())("Scan", Select="COUNT")["Count"] == 1
     again.close()
+
+
+def test_a_file_that_is_removed_during_a_session_is_told_and_keeps_nothing(path: Path, store: SqliteStore, caller: Caller) -> None:
+    """It may go while the session waits for the lock of another process."""
+    moved = path.with_name("moved.db")
+
+    def write() -> None:
+        with store.session(write=True) as session:
+            session.put_definition("more", "{}")
+            path.rename(moved)
+
+    with pytest.raises(StoreUnusable, match="was removed or replaced") as told:
+        write()
+    assert told.value.applied is False
+    with closing(sqlite3.connect(moved)) as connection:
+        assert connection.execute("SELECT count(*) FROM definition WHERE name = 'more'").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])

@@ -103,7 +103,7 @@ class SqliteStore:
             # Threads of this process queue here, because SQLite's own queue polls.
             if write and not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 raise StoreBusy(f"other threads kept {self._path} locked; send the request again; nothing was written")
-            self._require_same_file()
+            self.require_same_file()
             if connection is None:
                 connection = self._open[session] = self._connect()
             connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
@@ -131,6 +131,11 @@ class SqliteStore:
                 return
         connection.close()
 
+    def require_same_file(self) -> None:
+        """Raise ``StoreUnusable`` where the file was removed or replaced: what is written to one without a name is gone once it is closed."""
+        if _identity(self._path) != self._identity:
+            raise StoreUnusable(f"{self._path} was removed or replaced while it was open; nothing was written; open it again")
+
     def abandon(self) -> None:
         """End what an interrupt left open in this thread. A connection that is closed within a transaction takes it back."""
         thread = get_ident()
@@ -146,11 +151,6 @@ class SqliteStore:
     def after_fork(self) -> None:
         """Let sessions begin again, in the parent and in the child."""
         self._gate.release()
-
-    def _require_same_file(self) -> None:
-        """What is written to a file that has no name any more is kept until it is closed, and then gone."""
-        if _identity(self._path) != self._identity:
-            raise StoreUnusable(f"{self._path} was removed or replaced while it was open; nothing was written; open it again")
 
     def _close_idle(self) -> None:
         while self._idle:
@@ -232,7 +232,7 @@ def _require_own_file(path: Path) -> None:
 
 
 def _application_id_in_place(path: Path) -> int | None:
-    """What the file says of itself, read without a lock, a log or a change; ``None`` where there is none, or an empty one.
+    """What the file says of itself, read without a lock or a change; ``None`` where there is none, or an empty one.
 
     Read by SQLite and not by ``open``: closing a file of one's own drops every lock that the process has on it
     (page "How To Corrupt An SQLite Database File", 2.2), those of other stores on the same file included.
@@ -249,10 +249,21 @@ def _application_id_in_place(path: Path) -> int | None:
     except ValueError as failed:
         # A path that the system has no form for, with a zero byte in it for instance.
         raise unwritable(path, str(failed)) from failed
+    logged = path.with_name(path.name + "-wal").exists()
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as connection:
-            return _pragma(connection, "application_id")
+        return _application_id(path, "mode=ro&immutable=1", logged=logged)
     except sqlite3.OperationalError as failed:
         raise unwritable(path, str(failed)) from failed
     except sqlite3.DatabaseError as failed:
         raise (foreign(path) if failed.sqlite_errorcode == sqlite3.SQLITE_NOTADB else damaged(path, str(failed))) from failed
+
+
+def _application_id(path: Path, mode: str, *, logged: bool) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)) as connection:
+            return _pragma(connection, "application_id")
+    except sqlite3.DatabaseError as failed:
+        if not logged or failed.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:
+            raise
+        # Its log is being merged into it, or that was cut off by a kill or a full disk: the file is whole only together with its log.
+        return _application_id(path, "mode=ro", logged=False)

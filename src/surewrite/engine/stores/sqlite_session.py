@@ -29,6 +29,8 @@ class Connections(Protocol):
 
     def end(self, session: SqliteSession, *, write: bool, usable: bool) -> None: ...
 
+    def require_same_file(self) -> None: ...
+
 
 class SqliteSession:
     """One transaction, to be used as a context manager once. ``thread`` is the one that it belongs to."""
@@ -64,6 +66,9 @@ class SqliteSession:
                 cursor.close()
             if kind is None:
                 with translated(self._path, committing=True):
+                    if self._write:
+                        # Again, since the session may have waited for the lock of another process.
+                        self._connections.require_same_file()
                     connection.execute("COMMIT")
                 for act in self._acts:
                     act()
