@@ -33,6 +33,12 @@ class Expiring(ListPart, Entity, discriminator="EXPIRING", partition_key="EXPIRI
     ends_at: Attribute[datetime | None] = sw.time_to_live(default=None)
 
 
+class Both(ListPart, Entity, discriminator="BOTH", partition_key="BOTH#{id}", sort_key="PART#{part:06d}"):
+    id: Attribute[str]
+    entries: Attribute[list[str]] = sw.attribute(default_factory=list)
+    notes: Attribute[list[str]] = sw.attribute(default_factory=list)
+
+
 LIST = Results.partition_of("ID123")
 SMALL_BYTES = 160
 
@@ -85,6 +91,16 @@ async def test_a_message_may_be_for_lists_of_two_types_in_one_partition(db, shop
     assert await db.run(notes.add(Notes.partition_of("ID123"), "m1", "note")) is APPENDED
     assert await db.run(results.read(LIST)) == ("result",)
     assert await db.run(notes.read(Notes.partition_of("ID123"))) == ("note",)
+
+
+@WAYS
+async def test_a_message_may_be_for_two_lists_of_one_type(db, shop, duplicates) -> None:
+    entries, notes = (SmallList(shop, Both, path, duplicates=duplicates) for path in (Both.entries, Both.notes))
+    for outcome in (APPENDED, ALREADY_STORED):
+        assert await db.run(entries.add(Both.partition_of("b"), "m1", "result")) is outcome
+        assert await db.run(notes.add(Both.partition_of("b"), "m1", "note")) is outcome
+    assert await db.run(entries.read(Both.partition_of("b"))) == ("result",)
+    assert await db.run(notes.read(Both.partition_of("b"))) == ("note",)
 
 
 @WAYS
@@ -174,6 +190,37 @@ def test_a_part_that_others_filled_to_the_limit_of_an_item_is_sealed(world, dupl
     assert world.other_db.run(others.add(LIST, "m3", "small")) is APPENDED
 
 
+LARGE = "x" * 370_000
+
+
+@pytest.mark.parametrize("reads", ["add", "read"])
+def test_c7_a_list_that_went_on_between_two_pages_is_read_again(world, reads) -> None:
+    """A query shows the third part without the message, and the fourth, which was begun after the message had come into the third."""
+    results, others = (listed(table, part_bytes_most=390_000) for table in (world.table, world.other))
+    for number in range(3):
+        world.other_db.run(others.add(LIST, f"m{number}", LARGE))
+
+    def goes_on() -> None:
+        world.other_db.run(others.add(LIST, "m", "the message"))
+        world.other_db.run(others.add(LIST, "m3", LARGE))
+
+    world.follow(Step(Deliver(), Where(operations=("Query",)), nth=2, before=("other",)), other=goes_on)
+    if reads == "add":
+        assert run(world, results.add(LIST, "m", "the message")) is ALREADY_STORED
+    found = run(world, results.read(LIST))
+    assert len(found) == 5
+    assert found.count("the message") == 1
+
+
+def test_a_list_whose_first_part_was_removed_goes_on(world) -> None:
+    results = listed(world.table, part_bytes_most=1)
+    for message in ("m1", "m2"):
+        run(world, results.add(LIST, message, message))
+    world.other.of(Results).delete(Results.key_of("ID123", 1))
+    assert run(world, results.add(LIST, "m3", "m3")) is APPENDED
+    assert run(world, results.read(LIST)) == ("m2", "m3")
+
+
 def test_rows_are_forgotten_after_the_time_given(world) -> None:
     results = listed(world.table, duplicates="rows", remember_seconds=3600)
     run(world, results.add(LIST, "m", "one"))
@@ -182,8 +229,26 @@ def test_rows_are_forgotten_after_the_time_given(world) -> None:
     assert run(world, results.add(LIST, "m", "one")) is APPENDED
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"part_bytes_most": 0},
+        {"part_bytes_most": 2.5},
+        {"part_bytes_most": True},
+        {"remember_seconds": 60},
+        {"duplicates": "rows", "remember_seconds": 0},
+        {"duplicates": "row"},
+    ],
+    ids=str,
+)
+def test_settings_that_make_no_sense_are_refused(world, settings) -> None:
+    with pytest.raises(sw.InvalidRequest, match=list(settings)[-1]):
+        listed(world.table, **settings)
+
+
 def test_what_cannot_work_is_refused(world) -> None:
-    with pytest.raises(sw.InvalidRequest, match="without an id"):
-        run(world, listed(world.table).add(LIST, "", "one"))
+    for message in ("", None, 5):
+        with pytest.raises(sw.InvalidRequest, match="without an id"):
+            run(world, listed(world.table).add(LIST, message, "one"))
     with pytest.raises(sw.InvalidRequest, match="does not expire"):
         SmallList(world.table, Expiring, Expiring.entries)

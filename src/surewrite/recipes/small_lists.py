@@ -18,6 +18,7 @@ from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.values import item_size, value_size
 from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled
+from surewrite.recipes.settings import whole_number
 
 T = TypeVar("T")
 
@@ -26,6 +27,9 @@ PARTS_MAX: Final = 1_000
 
 PART_BYTES: Final = 16_384
 """An append is billed by the whole item, one write unit per started KB: so large a part costs 16 units an append."""
+
+ROUNDS_MAX: Final = 3
+"""How often a list is read again whose parts do not fit together. What stays so then was removed by somebody."""
 
 SIZE_CODES: Final = frozenset({"ValidationException", "ValidationError"})
 """What the service answers, alone and in a transaction, to an update that makes an item larger than 400 KB."""
@@ -43,6 +47,7 @@ class ListPart(Fields):
 
     part: Attribute[int]
     message_ids: Attribute[frozenset[str]] = attribute(default=frozenset[str]())
+    """Each behind the stored name of the list that it is in: one type may have several."""
     sealed: Attribute[bool | None] = attribute(default=None)
 
 
@@ -93,12 +98,18 @@ class SmallList(Generic[P, T]):
         part_bytes_most: int = PART_BYTES,
         remember_seconds: float | None = None,
     ) -> None:
+        if duplicates not in ("part", "rows"):
+            raise InvalidRequest('duplicates is "part", message ids in the parts, or "rows", as items')
+        if remember_seconds is not None and (duplicates == "part" or not remember_seconds > 0.0):
+            raise InvalidRequest(f'remember_seconds is how long rows are kept, more than 0 and with duplicates="rows", not {remember_seconds!r}')
+        whole_number(part_bytes_most, "part_bytes_most")
         self._scope = table.scope_of(entity)
         self._rows = table.scope_of(ListedMessage) if duplicates == "rows" else None
         self._entity: Any = entity
         self._entries = entries
         self._part_bytes_most = part_bytes_most
         self._remember_seconds = remember_seconds
+        self._name = str(entries.name.parts[0])
         self._open: Condition[Any] = self._entity.sealed.not_exists()
         if len(self._scope.schema.key_names) < 2:
             raise InvalidRequest(f"{self._scope.entity}: the parts of a list are one partition, so the table needs a sort key")
@@ -116,11 +127,24 @@ class SmallList(Generic[P, T]):
         return Operation(lambda: self._read(partition))
 
     def _read(self, partition: Partition[P]) -> Steps[tuple[T, ...]]:
-        field = next(field for field in self._scope.schema.fields if field.stored_name == self._entries.name.parts[0])
+        field = next(field for field in self._scope.schema.fields if field.stored_name == self._name)
         found: tuple[T, ...] = ()
-        for part in (yield from self._parts(partition)):
+        for part in (yield from self._all_parts(partition)):
             found += tuple(getattr(part, field.name))
         return found
+
+    def _all_parts(self, partition: Partition[P]) -> Steps[list[P]]:
+        """The parts as they were at one moment, as far as it matters.
+
+        A query reads each part at its own moment: it may show one before a message came into it, and miss the next one, together
+        with one that was begun after both were full.
+        """
+        parts: list[P] = []
+        for _ in range(ROUNDS_MAX):
+            parts = yield from self._parts(partition)
+            if all(part.sealed for part in parts[:-1]) and [part.part for part in parts] == list(range(1, len(parts) + 1)):
+                return parts
+        return parts
 
     def _parts(self, partition: Partition[P], *, last_only: bool = False) -> Steps[list[P]]:
         reading = queries.query((self._scope,), partition, Wanted(consistent=True, descending=last_only))
@@ -133,16 +157,16 @@ class SmallList(Generic[P, T]):
         raise InvalidRequest(f"{self._scope.entity}: the list has more than {PARTS_MAX} parts")
 
     def _add(self, partition: Partition[P], message_id: str, entry: T) -> Steps[ListOutcome]:
-        if not message_id:
-            raise InvalidRequest(f"{self._scope.entity}: a message without an id cannot be told from another one")
-        parts = yield from self._parts(partition, last_only=self._rows is not None)
-        if any(message_id in part.message_ids for part in parts):
+        if not isinstance(message_id, str) or not message_id:  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest(f"{self._scope.entity}: a message without an id, a text, cannot be told from another one")
+        parts = yield from (self._all_parts(partition) if self._rows is None else self._parts(partition, last_only=True))
+        if any(self._holds(part, message_id) for part in parts):
             return ListOutcome.ALREADY_STORED
         last = parts[-1] if parts else None
         for _ in range(PARTS_MAX):
             if last is not None and last.sealed is None and self._is_full(last, entry):
                 last = yield from self._seal(partition, last.part)
-                if message_id in last.message_ids:
+                if self._holds(last, message_id):
                     return ListOutcome.ALREADY_STORED
             number = 1 if last is None else last.part + (1 if last.sealed else 0)
             found = yield from self._append(partition, number, message_id, entry)
@@ -150,6 +174,12 @@ class SmallList(Generic[P, T]):
                 return found
             last = found
         raise Throttled(f"{self._scope.entity}: the list was sealed under each of {PARTS_MAX} tries to append; nothing was appended")
+
+    def _mark(self, message_id: str) -> str:
+        return f"{self._name}#{message_id}"
+
+    def _holds(self, part: P, message_id: str) -> bool:
+        return self._mark(message_id) in part.message_ids
 
     def _is_full(self, part: P, entry: T) -> bool:
         element = self._entries.codec.element
@@ -180,8 +210,8 @@ class SmallList(Generic[P, T]):
 
     def _append_with_id(self, partition: Partition[P], number: int, message_id: str, entry: T) -> Steps[ListOutcome | P]:
         ids = self._entity.message_ids
-        changes = (self._entries.append(entry), ids.add(message_id))
-        options = Options(condition=self._open & ~ids.contains(message_id))
+        changes = (self._entries.append(entry), ids.add(self._mark(message_id)))
+        options = Options(condition=self._open & ~ids.contains(self._mark(message_id)))
         unknown: OutcomeUnknown | None = None
         try:
             outcome = yield from writes.upsert(self._scope, self._key(partition, number), changes, options)
@@ -190,7 +220,7 @@ class SmallList(Generic[P, T]):
         if isinstance(outcome, Applied):
             return ListOutcome.APPENDED
         part: P | None = unknown.item if unknown is not None else outcome.item if outcome is not None else None
-        if part is not None and message_id in part.message_ids:
+        if part is not None and self._holds(part, message_id):
             return ListOutcome.ALREADY_STORED
         if part is not None and (unknown is None or part.sealed):
             # Sealed without the entry: no attempt of this append was made, and none ever can be.
@@ -222,9 +252,9 @@ class SmallList(Generic[P, T]):
         return refusing
 
     def _list_key(self, partition: Partition[P]) -> str:
-        """Lists of several types may share a partition, and a message may be for each of them."""
+        """Lists of several types and fields may share a partition, and a message may be for each of them."""
         name = self._scope.schema.discriminator_value or self._scope.entity
-        return f"{name}/{partition.partition[1]}"
+        return f"{name}/{self._name}/{partition.partition[1]}"
 
     def _key(self, partition: Partition[P], number: int) -> Target[P]:
         key: Target[P] = self._entity.key_of(**dict(partition.values), part=number)

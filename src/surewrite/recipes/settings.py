@@ -1,0 +1,12 @@
+"""Belongs here: checks of settings that several recipes share. Must not be here: keys, settings of one recipe."""
+
+from __future__ import annotations
+
+from surewrite.errors import InvalidRequest
+
+
+def whole_number(value: object, what: str, *, most: int | None = None) -> int:
+    """A setting that is a whole number from 1 on. Raises ``InvalidRequest``, which names ``what`` it is."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
+        raise InvalidRequest(f"{what}: a whole number from 1 {'on' if most is None else f'to {most}'}, not {value!r}")
+    return value
