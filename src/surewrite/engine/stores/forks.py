@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from threading import get_ident
 from typing import Final, Protocol
 from weakref import WeakSet
 
@@ -17,7 +18,8 @@ class ForkedStore(Protocol):
 
 # A store that no one can use any more drops out by itself; a session holds its store.
 _open: Final[WeakSet[ForkedStore]] = WeakSet()
-_forking: Final[list[ForkedStore]] = []
+# By thread, since two may fork at the same time: the second waits for the stores that the first has, and gives back its own only.
+_forking: Final[dict[int, list[ForkedStore]]] = {}
 
 
 def rest_over_forks(store: ForkedStore) -> None:
@@ -26,14 +28,15 @@ def rest_over_forks(store: ForkedStore) -> None:
 
 
 def _before_fork() -> None:
+    resting = _forking.setdefault(get_ident(), [])
     for store in list(_open):
         store.before_fork()
-        _forking.append(store)
+        resting.append(store)
 
 
 def _after_fork() -> None:
-    while _forking:
-        _forking.pop().after_fork()
+    for store in _forking.pop(get_ident(), []):
+        store.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
