@@ -13,7 +13,7 @@ from surewrite import Attribute, VersionedEntity
 from surewrite.recipes.consumers import Consumed, Consumer, LastConsumed
 from surewrite.recipes.key_parts import bucket_of
 from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow
-from surewrite.testing.faults import ApplyLate, LoseAnswer, LoseRequest, ServerError, Step, Where
+from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, ServerError, Step, Where
 
 COMMITS = Where(operations=("TransactWriteItems",))
 
@@ -220,6 +220,18 @@ def test_a_late_delivery_that_was_held_up_is_dropped_with_its_effect(world: Worl
     world.other_db.run(other.apply("k", 2, lambda tx: tx.upsert(Note.key_of("n"), Note.count.add(1))))
     world.release()
     assert world.other.of(Note).get(Note.key_of("n"), consistent=True).count == 2
+
+
+def test_a_delivery_in_doubt_that_a_newer_one_has_passed_is_not_told_applied(world: World) -> None:
+    consumer, other = Consumer(world.db.table(TABLE), "ledger"), Consumer(world.other, "ledger")
+    world.follow(
+        Step(LoseRequest(), COMMITS, nth=1),
+        Step(Deliver(), COMMITS, nth=2, before=("newer",)),
+        Step(LoseRequest(), COMMITS, nth=3, times=None),
+        newer=lambda: world.other_db.run(other.apply("k", 3, lambda tx: None)),
+    )
+    assert run(world, consumer.apply("k", 1, lambda tx: tx.create(Note(id="n1")))) is Consumed.DROPPED
+    assert world.other.of(Note).get_or_none(Note.key_of("n1")) is None
 
 
 def test_an_effect_that_refuses_a_delivery_leaves_its_number_untaken(world: World) -> None:

@@ -19,7 +19,8 @@ from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import DraftedTransaction, TransactingTable
 from surewrite.core.transactions import commit
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError
+from surewrite.errors import OutcomeUnknown, SurewriteError
+from surewrite.recipes.settings import plain_name
 from surewrite.recipes.user_work import require_begun
 
 TX = TypeVar("TX", bound=DraftedTransaction)
@@ -39,8 +40,9 @@ class Consumed(Enum):
     """What became of a delivery. Both are to be acknowledged."""
 
     APPLIED = "applied"
+    """Its effect is there, once."""
     DROPPED = "dropped"
-    """Its number is not above the last one of its key: a repeat, whose effect is there."""
+    """Its number is not above the last one of its key: a repeat, or an event that a newer one has passed, as no first delivery of a relay does."""
 
 
 class Consumer(Generic[TX]):
@@ -54,10 +56,8 @@ class Consumer(Generic[TX]):
     """For ``create_table``."""
 
     def __init__(self, table: TransactingTable[TX], name: str) -> None:
-        if not name or "#" in name:
-            raise InvalidRequest('a consumer has a name without "#"')
         self._table = table
-        self._name = name
+        self._name = plain_name(name, "a consumer")
         self._scope = table.scope_of(LastConsumed)
 
     def apply(self, key: str, number: int, effect: Callable[[TX], Any]) -> Operation[Consumed]:
@@ -81,8 +81,12 @@ class Consumer(Generic[TX]):
         return LastConsumed.key_of(self._name, key)
 
     def _is_new(self, key: str, number: int) -> Steps[bool]:
-        last = yield from get_or_none(self._scope, self._key(key), consistent=True)
-        return last is None or last.number < number
+        last = yield from self._last(key)
+        return last is None or last < number
+
+    def _last(self, key: str) -> Steps[int | None]:
+        last: LastConsumed | None = yield from get_or_none(self._scope, self._key(key), consistent=True)
+        return None if last is None else last.number
 
     def _apply(self, key: str, number: int, effect: Callable[[TX], Any]) -> Steps[Consumed]:
         if not (yield from self._is_new(key, number)):
@@ -100,11 +104,13 @@ class Consumer(Generic[TX]):
                 result = yield from commit(draft)
             except OutcomeUnknown as error:
                 # An attempt that is under way and one of a later round exclude each other by the number.
-                if (yield from self._is_new_after(error, key, number)):
-                    if current == ROUNDS_MAX:
-                        raise
-                    continue
-                return Consumed.APPLIED
+                last = yield from self._last_after(error, key)
+                if last is not None and last >= number:
+                    # Behind a newer number nobody can tell whether this one was first.
+                    return Consumed.APPLIED if last == number else Consumed.DROPPED
+                if current == ROUNDS_MAX:
+                    raise
+                continue
             if result:
                 return Consumed.APPLIED
             if result.refusal_of(marker) is not None:
@@ -115,9 +121,9 @@ class Consumer(Generic[TX]):
                 return Consumed.DROPPED
         raise AssertionError("the last round returns or raises")
 
-    def _is_new_after(self, error: OutcomeUnknown, key: str, number: int) -> Steps[bool]:
+    def _last_after(self, error: OutcomeUnknown, key: str) -> Steps[int | None]:
         try:
-            return (yield from self._is_new(key, number))
+            return (yield from self._last(key))
         except SurewriteError:
             raise error from None
 
