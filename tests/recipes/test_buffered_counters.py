@@ -288,3 +288,13 @@ def test_two_event_loops_flush_one_after_another_or_are_told() -> None:
 
     assert asyncio.run(end()) == 101
     assert all("event loops" in str(error) for error in told)
+
+
+def test_an_amount_that_no_row_can_hold_is_refused_before_it_holds_up_the_others(world) -> None:
+    counter = BufferedCounter(world.db.table(TABLE), "hits")
+    with pytest.raises(sw.InvalidRequest, match="at most"):
+        counter.add(10**38)
+    counter.add(10**18)
+    counter.add(-(10**18))
+    counter.add(3)
+    assert run(world, counter.flush()) == run(world, counter.value()) == 3

@@ -265,10 +265,19 @@ def test_a_time_without_a_zone_and_an_event_without_an_id_are_refused(world) -> 
         counter.add(event_id="", at=LATE_EVENING)
 
 
+async def test_windows_of_different_lengths_that_begin_together_are_different_windows(db, shop) -> None:
+    days, hours = WindowedCounter(shop, "c"), WindowedCounter(shop, "c", window_seconds=3600)
+    at = datetime(2026, 11, 29, 0, 30, tzinfo=UTC)
+    for counter in (days, hours):
+        assert await db.run(counter.add(event_id="e", at=at)) is Counting.COUNTED
+    await db.run(days.add(event_id="later", at=at.replace(hour=23)))
+    assert (await db.run(days.value(at)), await db.run(hours.value(at))) == (2, 1)
+
+
 async def test_counters_of_one_name_and_different_kinds_do_not_meet(db, shop) -> None:
     await db.run(AtMostOnceCounter(shop, "c").add(1))
     await db.run(ExactCounter(shop, "c").add(2))
     await db.run(WindowedCounter(shop, "c").add(3, event_id="e", at=LATE_EVENING))
     rows = shop.of(CounterRow), shop.of(ExactCounterRow), shop.of(CounterWindow)
-    keys = CounterRow.key_of("c"), ExactCounterRow.key_of("c"), CounterWindow.key_of("c", datetime(2026, 11, 29, tzinfo=UTC))
+    keys = CounterRow.key_of("c"), ExactCounterRow.key_of("c"), CounterWindow.key_of("c", 86_400, datetime(2026, 11, 29, tzinfo=UTC))
     assert [(await of.get(key)).count for of, key in zip(rows, keys, strict=True)] == [1, 2, 3]

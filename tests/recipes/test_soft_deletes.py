@@ -232,6 +232,36 @@ def test_a_deletion_by_key_is_judged_again_on_a_conflict(world) -> None:
     assert (found.outcome, found.item.name) == (DELETED, "x")
 
 
+@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize(("ends", "outcome"), [("hard delete", NOT_FOUND), ("soft delete", ALREADY_DELETED), ("change", CHANGED)])
+def test_a_deletion_that_is_overtaken_in_its_last_try_tells_what_is_stored(world, attempts, ends, outcome) -> None:
+    users = soft(world.table, attempts=attempts)
+    run(world, users.create(User(id="u1", name="Ann")))
+    others = soft(world.other)
+
+    def change() -> None:
+        world.other.of(User).update(KEY.ignore_version(), User.name.set("Bob"))
+
+    def end() -> None:
+        if ends == "hard delete":
+            world.other.of(User).delete(KEY.ignore_version())
+        elif ends == "soft delete":
+            world.other_db.run(others.delete(KEY))
+        else:
+            change()
+
+    steps = [Step(Deliver(), UPDATES, nth=number, before=("end" if number == attempts else "change",)) for number in range(1, attempts + 1)]
+    world.follow(*steps, change=change, end=end)
+    assert run(world, users.delete(KEY)).outcome is outcome
+
+
+def test_a_loaded_item_that_is_gone_is_not_found_in_one_try(world) -> None:
+    users = soft(world.table, attempts=1)
+    loaded = run(world, users.create(User(id="u1", name="Ann")))
+    world.other.of(User).delete(KEY.ignore_version())
+    assert run(world, users.delete(loaded)).outcome is NOT_FOUND
+
+
 def test_what_cannot_work_is_refused(world) -> None:
     with pytest.raises(sw.InvalidRequest, match="leave deleted_at out"):
         run(world, soft(world.table).create(User(id="u1", deleted_at=datetime.now(UTC))))
@@ -241,3 +271,5 @@ def test_what_cannot_work_is_refused(world) -> None:
         SoftDeletes(world.table, Plain, deleted_at=Plain.deleted_at, expires=Plain.deleted_at, lateness_seconds_most=0)
     with pytest.raises(sw.InvalidRequest, match="0 or more"):
         soft(world.table, lateness_seconds_most=-1)
+    with pytest.raises(sw.InvalidRequest, match="not for ever"):
+        soft(world.table, lateness_seconds_most=float("nan"))

@@ -28,6 +28,9 @@ FORGET_SECONDS_MIN: Final = 3_600.0
 FORGOTTEN_AT_ONCE: Final = 50
 """An update expression has at most 4 KB. Source: the Developer Guide, page "Service quotas"."""
 
+AMOUNT_MOST: Final = 10**18
+"""Below the 38 digits of a number by so much that no buffer adds up to them: a flush that cannot be written would hold up all later ones."""
+
 TURNS_MAX: Final = 1_000_000
 """Bounds flushing beside a function and stopping, which end long before."""
 
@@ -90,8 +93,8 @@ class BufferedCounter:
 
     def add(self, amount: int = 1) -> None:
         """Count in memory. Sends nothing."""
-        if isinstance(amount, bool) or not isinstance(amount, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidRequest(f"a buffered counter adds whole numbers, not {amount!r}")
+        if isinstance(amount, bool) or not isinstance(amount, int) or abs(amount) > AMOUNT_MOST:  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest(f"a buffered counter adds whole numbers, of at most {AMOUNT_MOST}, not {amount!r}")
         self._own_writer().pending.append(amount)
 
     def flush(self) -> Operation[int]:

@@ -31,6 +31,7 @@ from surewrite.core.transaction_drafts import DraftedTransaction, TransactionDra
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, create, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict
+from surewrite.recipes.settings import whole_number
 
 HORIZON_SECONDS: Final = 900.0
 HORIZON_SECONDS_MIN: Final = 600.0
@@ -66,10 +67,11 @@ class ExactCounterRow(Entity, discriminator="SUREWRITE_EXACT_COUNTER", partition
     trimmed: Attribute[int] = attribute(default=0)
 
 
-class CounterWindow(Entity, discriminator="SUREWRITE_COUNTER_WINDOW", partition_key="COUNTER#{name}", sort_key="WINDOW#{begins}"):
-    """The count of one window of time, and the ids that it counted."""
+class CounterWindow(Entity, discriminator="SUREWRITE_COUNTER_WINDOW", partition_key="COUNTER#{name}", sort_key="WINDOW#{seconds}#{begins}"):
+    """The count of one window of time, of that length, and the ids that it counted."""
 
     name: Attribute[str]
+    seconds: Attribute[int]
     begins: Attribute[datetime]
     count: Attribute[int] = attribute(default=0)
     seen: Attribute[frozenset[str]] = attribute(default=frozenset())
@@ -298,22 +300,20 @@ class WindowedCounter:
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, window_seconds: int = 86_400) -> None:
-        if isinstance(window_seconds, bool) or window_seconds < 1:
-            raise InvalidRequest(f"a window is a whole number of seconds from 1, not {window_seconds!r}")
         self._scope = table.scope_of(CounterWindow)
         self._name = name
-        self._window_seconds = window_seconds
+        self._window_seconds = whole_number(window_seconds, "window_seconds is how long a window is")
 
     def add(self, amount: int = 1, *, event_id: str, at: datetime) -> Operation[Counting]:
         """Count the event, unless its window has it. ``at`` is the event's own time, with a time zone."""
-        key = CounterWindow.key_of(self._name, self.window_of(at))
+        key = CounterWindow.key_of(self._name, self._window_seconds, self.window_of(at))
         if not event_id:
             raise InvalidRequest("an event has an id that is not empty")
         return Operation(lambda: self._add(key, amount, event_id))
 
     def value(self, at: datetime) -> Operation[int]:
         """The count of the window of that time, 0 where nothing was counted. One read unit per started 4 KB."""
-        key = CounterWindow.key_of(self._name, self.window_of(at))
+        key = CounterWindow.key_of(self._name, self._window_seconds, self.window_of(at))
         return Operation(lambda: _count(self._scope, key))
 
     def window_of(self, at: datetime) -> datetime:

@@ -18,6 +18,7 @@ from surewrite.core.scopes import Scope, ScopedTable
 from surewrite.errors import InvalidRequest, SurewriteError
 from surewrite.recipes.documents import document_of
 from surewrite.recipes.fingerprints import fingerprint
+from surewrite.recipes.settings import plain_name
 
 T = TypeVar("T")
 
@@ -172,9 +173,7 @@ def records_of(table: ScopedTable, operation: str, horizon_seconds: float, large
         raise InvalidRequest(f"horizon_seconds is at least {HORIZON_SECONDS_LEAST:.0f}, twice the life of a request that is under way, not {horizon_seconds!r}")
     if large_answers not in ("stub", "parts"):
         raise InvalidRequest('large_answers is "stub" or "parts"')
-    if not operation or "#" in operation:
-        raise InvalidRequest('the operation is a name without "#", such as "charge": one key may be used for several operations')
-    return Records(table.scope_of(IdempotencyRecord), table.scope_of(AnswerPart), operation, horizon_seconds, large_answers)
+    return Records(table.scope_of(IdempotencyRecord), table.scope_of(AnswerPart), plain_name(operation, "an operation"), horizon_seconds, large_answers)
 
 
 def fingerprint_of(payload: object) -> str | None:

@@ -23,6 +23,7 @@ from surewrite.core.transaction_drafts import DraftedTransaction, Intent
 from surewrite.errors import InvalidRequest
 from surewrite.recipes.documents import document_of, document_text
 from surewrite.recipes.key_parts import RecipeKey, bucket_of, key_text, parts_of
+from surewrite.recipes.settings import plain_name, whole_number
 
 BUCKETS: Final = 16
 BUCKETS_MOST: Final = 10_000
@@ -108,13 +109,14 @@ class Outbox:
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, buckets: int | Mapping[int, int] = BUCKETS) -> None:
-        if not name or "#" in name:
-            raise InvalidRequest('an outbox has a name without "#"')
-        self.name = name
+        self.name: str = plain_name(name, "an outbox")
         self.table = table
-        self.counts: Mapping[int, int] = {1: buckets} if isinstance(buckets, int) else dict(buckets)
-        if not self.counts or any(epoch < 0 or not 1 <= count <= BUCKETS_MOST for epoch, count in self.counts.items()):
-            raise InvalidRequest(f"an outbox has 1 to {BUCKETS_MOST} buckets, in epochs from 0 on, not {buckets!r}")
+        counts = buckets if isinstance(buckets, Mapping) else {1: buckets}
+        self.counts: Mapping[int, int] = {
+            epoch: whole_number(count, "buckets is over how many partitions an outbox is spread", most=BUCKETS_MOST) for epoch, count in counts.items()
+        }
+        if not self.counts or min(self.counts) < 0:
+            raise InvalidRequest(f"an outbox has epochs from 0 on, not {buckets!r}")
         self.scope: Scope = table.scope_of(OutboxRow)
         self.poison_scope: Scope = table.scope_of(PoisonRow)
 

@@ -23,6 +23,7 @@ from surewrite.core.transactions import commit
 from surewrite.errors import InvalidRequest, SurewriteError, TransactionConflict
 from surewrite.recipes.leases import Hold, Lease
 from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow, PoisonRow
+from surewrite.recipes.settings import whole_number
 from surewrite.recipes.user_work import work_done
 
 PASSES_MAX: Final = 1_000_000_000
@@ -154,12 +155,10 @@ class Relay:
             raise InvalidRequest('poison is "block", later events of the key wait, or "skip", they pass it')
         if not 0.0 < publish_timeout_seconds <= lease_seconds / 2:
             raise InvalidRequest(f"publish_timeout_seconds is at most half of lease_seconds, {lease_seconds}, not {publish_timeout_seconds!r}")
-        if attempts < 1:
-            raise InvalidRequest("attempts is at least 1")
         self.outbox: Outbox = outbox
         self._publish = publish
         self._poison: Poison = poison
-        self._attempts = attempts
+        self._attempts = whole_number(attempts, "attempts is how often an event is tried")
         self._publish_timeout_seconds = publish_timeout_seconds
         self._on_progress = on_progress
         self._on_skip = on_skip

@@ -21,6 +21,7 @@ from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict, WriteRefused
+from surewrite.recipes.settings import whole_number
 
 E = TypeVar("E", bound=EntityBase)
 R = TypeVar("R")
@@ -72,12 +73,10 @@ class HiLo:
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, block_size: int = BLOCK_SIZE) -> None:
-        if isinstance(block_size, bool) or not 1 <= block_size <= BLOCK_SIZE_MAX:
-            raise InvalidRequest(f"a block has from 1 to {BLOCK_SIZE_MAX} numbers, not {block_size!r}")
         self._scope = table.scope_of(HiLoRow)
         self._forks = table.environment.forks
         self._key = HiLoRow.key_of(name)
-        self._block_size = block_size
+        self._block_size = whole_number(block_size, "block_size is how many numbers a block has", most=BLOCK_SIZE_MAX)
         self._stock = _Stock(self._forks.count)
 
     def next(self) -> Operation[int]:
@@ -236,13 +235,11 @@ class Gapless(Generic[E]):
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, tries: int = TRIES) -> None:
-        if isinstance(tries, bool) or tries < 1:
-            raise InvalidRequest(f"tries is how often an issue is tried under contention, a whole number from 1, not {tries!r}")
         self._table = table
         self._counters = table.scope_of(GaplessCounter)
         self._issues = table.scope_of(GaplessIssue)
         self._name = name
-        self._tries = tries
+        self._tries = whole_number(tries, "tries is how often an issue is tried under contention")
 
     def issue(self, business_id: str, make_row: Callable[[int], E]) -> Operation[Issued[E] | RowRefused[E]]:
         """Issue the next number to the business id, and store the row that ``make_row`` makes of it, in one commit.

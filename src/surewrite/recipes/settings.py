@@ -10,3 +10,10 @@ def whole_number(value: object, what: str, *, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         raise InvalidRequest(f"{what}: a whole number from 1 {'on' if most is None else f'to {most}'}, not {value!r}")
     return value
+
+
+def plain_name(name: object, what: str) -> str:
+    """A name that ends at the "#" of a key template. Raises ``InvalidRequest``, which names ``what`` has it."""
+    if not isinstance(name, str) or not name or "#" in name:
+        raise InvalidRequest(f'{what} has a name, a text that is not empty and without "#", not {name!r}')
+    return name

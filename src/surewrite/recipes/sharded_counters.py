@@ -24,6 +24,7 @@ from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, TransactionConflict
 from surewrite.recipes.key_parts import bucket_of
+from surewrite.recipes.settings import whole_number
 
 SHARDS: Final = 10
 
@@ -103,9 +104,8 @@ class ShardedCounter:
         Additions under way cancel it. It is tried again, for ``tries`` deadlines of the client at most, and then raises
         ``TransactionConflict``: a counter that is hot enough to be sharded may starve it.
         """
-        if isinstance(tries, bool) or tries < 1:
-            raise InvalidRequest(f"tries is how often an exact sum is tried, a whole number from 1, not {tries!r}")
-        return Operation(lambda: self._exact_sum(tries))
+        checked = whole_number(tries, "tries is how often an exact sum is tried")
+        return Operation(lambda: self._exact_sum(checked))
 
     def reshard(self, shards: int) -> Operation[None]:
         """Let programs that start from now on write to so many shards. Readers go on to sum over the most that there ever were. Two write units."""
@@ -206,6 +206,4 @@ class ShardedCounter:
 
 
 def _checked(shards: int) -> int:
-    if isinstance(shards, bool) or not 1 <= shards <= SHARDS_MAX:
-        raise InvalidRequest(f"a sharded counter has from 1 to {SHARDS_MAX} shards, not {shards!r}")
-    return shards
+    return whole_number(shards, "shards is how many items a counter has", most=SHARDS_MAX)

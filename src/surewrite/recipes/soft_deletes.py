@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -96,8 +97,8 @@ class SoftDeletes(Generic[E]):
             raise InvalidRequest(f"{self._scope.entity}: soft deletes tell lives apart by stamp and birth, and this table has them switched off")
         if schema.time_to_live is None or expires.name.parts != (schema.time_to_live.stored_name,):
             raise InvalidRequest(f"{self._scope.entity}: tombstones expire by the time to live of the type: declare the field by sw.time_to_live()")
-        if lateness_seconds_most < 0:
-            raise InvalidRequest(f"{self._scope.entity}: lateness_seconds_most is 0 or more")
+        if not 0 <= lateness_seconds_most < math.inf:
+            raise InvalidRequest(f"{self._scope.entity}: lateness_seconds_most is 0 or more, and not for ever, not {lateness_seconds_most!r}")
         self._field = next(field.name for field in schema.fields if deleted_at.name.parts == (field.stored_name,))
 
     @property
@@ -132,10 +133,8 @@ class SoftDeletes(Generic[E]):
         loaded = not isinstance(of, Key)
         item: E | None = of if not isinstance(of, Key) else (yield from get_or_none(self._scope, of, consistent=True))
         for number in range(1, self._attempts + 1):
-            if item is None:
-                return Deletion(DeletionOutcome.NOT_FOUND)
-            if self._is_deleted(item):
-                return Deletion(DeletionOutcome.ALREADY_DELETED, item)
+            if item is None or self._is_deleted(item):
+                break
             moment = yield from now()
             at = datetime.fromtimestamp(moment.server, UTC)
             changes = (self._deleted_at.set(at), self._expires.set(at + timedelta(seconds=self._kept_seconds)))
@@ -145,10 +144,12 @@ class SoftDeletes(Generic[E]):
             if outcome.reason is RefusalReason.WRONG_ENTITY_TYPE:
                 raise outcome.error()
             item = outcome.item
-            if item is not None and not self._is_deleted(item) and (loaded or number == self._attempts):
-                return Deletion(DeletionOutcome.CHANGED, item)
+            if loaded or number == self._attempts:
+                break
             yield from pause_before_run(number)
-        raise AssertionError("the last try returns")
+        if item is None:
+            return Deletion(DeletionOutcome.NOT_FOUND)
+        return Deletion(DeletionOutcome.ALREADY_DELETED if self._is_deleted(item) else DeletionOutcome.CHANGED, item)
 
     def _created(self, entity: E) -> Steps[E]:
         outcome = yield from self._create(entity)

@@ -132,7 +132,7 @@ def _window_of_the_call() -> Plant:
     def add(self: Any, key: Key[Any], amount: int, event_id: str) -> Steps[Counting]:
         moment = yield from now()
         changes = (CounterWindow.count.add(amount), CounterWindow.seen.add(event_id))
-        day = key.entity.key_of(self._name, self.window_of(datetime.fromtimestamp(moment.server, tz=UTC)))
+        day = key.entity.key_of(self._name, self._window_seconds, self.window_of(datetime.fromtimestamp(moment.server, tz=UTC)))
         outcome = yield from upsert(self._scope, day, changes, Options(~CounterWindow.seen.contains(event_id)))
         return Counting.COUNTED if isinstance(outcome, Applied) else Counting.COUNTED_BEFORE
 

@@ -170,7 +170,7 @@ def windows(world: World) -> None:
 
     def each_once(world: World) -> str | None:
         for day in range(2):
-            window = world.stored(CounterWindow.key_of("w", (NOON + timedelta(days=day)).replace(hour=0)))
+            window = world.stored(CounterWindow.key_of("w", 86_400, (NOON + timedelta(days=day)).replace(hour=0)))
             count, seen = (0, frozenset[str]()) if window is None else (window.count, window.seen)
             missing = {event for event, of_day in delivered if of_day == day} - seen
             if count != len(seen) or missing:

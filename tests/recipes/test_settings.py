@@ -1,0 +1,57 @@
+"""Settings that make no sense are refused where they are given, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import surewrite as sw
+from surewrite.recipes.settings import plain_name, whole_number
+
+recipes = sw.recipes
+
+
+def relay(table: Any, attempts: Any) -> Any:
+    return recipes.Relay(recipes.Outbox(table, "o"), print, poison="skip", attempts=attempts)
+
+
+WHOLE_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "block_size": lambda table, value: recipes.HiLo(table, "n", block_size=value),
+    "tries of Gapless": lambda table, value: recipes.Gapless(table, "n", tries=value),
+    "shards": lambda table, value: recipes.ShardedCounter(table, "n", shards=value),
+    "reshard": lambda table, value: recipes.ShardedCounter(table, "n").reshard(value),
+    "tries of a sum": lambda table, value: recipes.ShardedCounter(table, "n").exact_sum(tries=value),
+    "window_seconds": lambda table, value: recipes.WindowedCounter(table, "n", window_seconds=value),
+    "attempts of a relay": relay,
+    "buckets": lambda table, value: recipes.Outbox(table, "n", buckets=value),
+    "buckets of an epoch": lambda table, value: recipes.Outbox(table, "n", buckets={1: 16, 2: value}),
+}
+
+NAMED: dict[str, Callable[[Any, Any], Any]] = {
+    "Outbox": recipes.Outbox,
+    "Consumer": recipes.Consumer,
+    "Idempotency": recipes.Idempotency,
+    "LeasedEffects": lambda table, name: recipes.LeasedEffects(table, name, after_lost="retake"),
+}
+
+
+@pytest.mark.parametrize("setting", WHOLE_NUMBERS)
+@pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, True, "3", None], ids=repr)
+def test_what_counts_is_a_whole_number_from_1(setting: str, value: Any) -> None:
+    with sw.connect("memory:") as db, pytest.raises(sw.InvalidRequest, match="whole number"):
+        WHOLE_NUMBERS[setting](db.table("shop"), value)
+
+
+@pytest.mark.parametrize("recipe", NAMED)
+@pytest.mark.parametrize("name", ["", "a#b", None, 5, b"a"], ids=repr)
+def test_a_name_is_a_text_that_ends_at_the_sign_of_a_key(recipe: str, name: Any) -> None:
+    with sw.connect("memory:") as db, pytest.raises(sw.InvalidRequest, match="has a name"):
+        NAMED[recipe](db.table("shop"), name)
+
+
+def test_what_makes_sense_is_given_back() -> None:
+    assert (whole_number(1, "n"), whole_number(5, "n", most=5), plain_name("charge", "n")) == (1, 5, "charge")
+    with pytest.raises(sw.InvalidRequest, match="n: a whole number from 1 to 5, not 6"):
+        whole_number(6, "n", most=5)
