@@ -143,7 +143,7 @@ def test_paths_that_are_keys_or_lie_elsewhere_are_accepted():
 
 
 def test_a_filter_of_a_query_cannot_name_key_attributes():
-    check_filter_paths([DocumentPath(("other",))], SCHEMA)
+    check_filter_paths([DocumentPath(("other",))], SCHEMA, "Filter Expression")
     with pytest.raises(ServiceError) as caught:
-        check_filter_paths([DocumentPath(("sk",))], SCHEMA)
+        check_filter_paths([DocumentPath(("sk",))], SCHEMA, "Filter Expression")
     assert caught.value.message == "Filter Expression can only contain non-primary key attributes: Primary key attribute: sk"

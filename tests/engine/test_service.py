@@ -26,22 +26,6 @@ def test_a_member_that_the_engine_does_not_know_is_refused(shop: Caller, operati
     assert "Surprise" in error.message
 
 
-@pytest.mark.parametrize(
-    ("operation", "member"),
-    [
-        ("PutItem", "Expected"),
-        ("UpdateItem", "AttributeUpdates"),
-        ("DeleteItem", "ConditionalOperator"),
-        ("GetItem", "AttributesToGet"),
-        ("Query", "KeyConditions"),
-        ("Query", "QueryFilter"),
-        ("Scan", "ScanFilter"),
-    ],
-)
-def test_legacy_parameters_are_refused_by_name(shop: Caller, operation: str, member: str) -> None:
-    assert f"legacy parameter {member}" in shop.invalid(operation, **{member: {}})
-
-
 def test_members_that_are_null_count_as_absent(shop: Caller) -> None:
     shop("PutItem", Item=ALICE, ConditionExpression=None, ReturnValues=None, ExpressionAttributeValues=None)
     assert shop.item(**ALICE) == ALICE

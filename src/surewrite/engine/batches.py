@@ -14,6 +14,7 @@ from surewrite.engine.context import Context, Place
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.item_operations import read_projection, shown
 from surewrite.engine.key_validation import KEY_MISMATCH, check_key, check_key_paths
+from surewrite.engine.legacy_parameters import ATTRIBUTES_TO_GET, require_one_style
 from surewrite.engine.members import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -40,8 +41,7 @@ _GET_REQUEST: Final = Shapes("BatchGetItem", (_ITEMS, CAPACITY))
 _WRITE_REQUEST: Final = Shapes("BatchWriteItem", (_ITEMS, CAPACITY, COLLECTION_METRICS))
 _KEYS: Final = Shapes(
     "KeysAndAttributes",
-    (Member("Keys", "list", required=True, least=1, most=limits.BATCH_KEYS), CONSISTENT, expression("ProjectionExpression"), NAMES),
-    ("AttributesToGet",),
+    (Member("Keys", "list", required=True, least=1, most=limits.BATCH_KEYS), CONSISTENT, expression("ProjectionExpression"), NAMES, ATTRIBUTES_TO_GET),
 )
 _ENTRY: Final = Shapes("WriteRequest", (Member("PutRequest", "map"), Member("DeleteRequest", "map")))
 _PUT: Final = Shapes("PutRequest", (Member("Item", "map", required=True),))
@@ -133,6 +133,8 @@ def _read_keys(body: Mapping[str, Any]) -> list[_KeyRead]:
     require_none(faults)
     if sum(len(asked["Keys"]) for asked in body["RequestItems"].values()) > limits.BATCH_KEYS:
         raise validation("Too many items requested for the BatchGetItem call")
+    # Both kinds of projection must not be mixed even between tables.
+    require_one_style({member: asked[member] for asked in body["RequestItems"].values() for member in asked}, ("AttributesToGet",), ("ProjectionExpression",))
     reads: list[_KeyRead] = []
     for reference, asked in body["RequestItems"].items():
         keys = tuple(check_item(require_map(key, "a key")) for key in asked["Keys"])

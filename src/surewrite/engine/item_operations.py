@@ -13,6 +13,7 @@ from surewrite.engine.evaluator import project
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.grammar import Substitutions, parse_projection, require_expressions
 from surewrite.engine.key_validation import check_key, check_key_paths
+from surewrite.engine.legacy_parameters import ATTRIBUTES_TO_GET, CONDITIONAL_OPERATOR, read_attributes_to_get, require_one_style
 from surewrite.engine.members import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -37,12 +38,12 @@ from surewrite.engine.writes import Made, WriteAction, check_against_schema, che
 CONFLICT: Final = "Transaction is ongoing for the item"
 
 _WRITE: Final = (TABLE, CAPACITY, COLLECTION_METRICS, RETURN_VALUES, RETURN_ON_FAILURE, expression("ConditionExpression"), NAMES, VALUES)
-_LEGACY: Final = ("Expected", "ConditionalOperator")
+_CONDITIONAL: Final = (*_WRITE, Member("Expected", "map"), CONDITIONAL_OPERATOR)
 # Measured in most Regions: a bad table name is told alone, and UpdateItem stops at the first fault.
-_PUT: Final = Shapes("PutItem", (*_WRITE, Member("Item", "map", required=True)), _LEGACY, reported="table first")
-_DELETE: Final = Shapes("DeleteItem", (*_WRITE, KEY), _LEGACY, reported="table first")
-_UPDATE: Final = Shapes("UpdateItem", (*_WRITE, KEY, expression("UpdateExpression")), (*_LEGACY, "AttributeUpdates"), reported="first")
-_GET: Final = Shapes("GetItem", (CAPACITY, TABLE, KEY, CONSISTENT, expression("ProjectionExpression"), NAMES), ("AttributesToGet",))
+_PUT: Final = Shapes("PutItem", (*_CONDITIONAL, Member("Item", "map", required=True)), reported="table first")
+_DELETE: Final = Shapes("DeleteItem", (*_CONDITIONAL, KEY), reported="table first")
+_UPDATE: Final = Shapes("UpdateItem", (*_CONDITIONAL, KEY, expression("UpdateExpression"), Member("AttributeUpdates", "map")), reported="first")
+_GET: Final = Shapes("GetItem", (CAPACITY, TABLE, KEY, CONSISTENT, expression("ProjectionExpression"), NAMES, ATTRIBUTES_TO_GET))
 
 
 def put_item(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,10 +93,11 @@ def get_item(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
 def read_projection(body: Mapping[str, Any], *, transactional: bool = False) -> ProjectionNode | None:
     """The projection of a read that has names for nothing else; None where it asks for whole items. A ``transactional`` one may have unused names then."""
     text, names = body.get("ProjectionExpression"), body.get("ExpressionAttributeNames")
+    require_one_style(body, ("AttributesToGet",), ("ProjectionExpression",))
     if not transactional:
         require_expressions(names, None, {"ProjectionExpression": text})
     if text is None:
-        return None
+        return read_attributes_to_get(body)
     substitutions = Substitutions(names, None)
     projection = parse_projection(text, substitutions)
     substitutions.require_all_used()

@@ -149,11 +149,11 @@ def check_key_paths(paths: Iterable[DocumentPath], schema: KeySchema, indexes: I
             raise validation(f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {role}: {path.parts[0]}")
 
 
-def check_filter_paths(paths: Iterable[DocumentPath], schema: KeySchema) -> None:
-    """Refuse a Query's filter that names a key attribute of the table or index that is read."""
+def check_filter_paths(paths: Iterable[DocumentPath], schema: KeySchema, filter_name: str) -> None:
+    """Refuse a Query's filter that names a key attribute of the table or index that is read; ``filter_name`` is what the message calls it."""
     for path in paths:
         if path.parts[0] in schema.names:
-            raise validation(f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {path.parts[0]}")
+            raise validation(f"{filter_name} can only contain non-primary key attributes: Primary key attribute: {path.parts[0]}")
 
 
 def _index_attributes(indexes: Iterable[Index]) -> Iterable[tuple[Index, KeyAttribute, bool]]:

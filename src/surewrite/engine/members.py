@@ -53,18 +53,15 @@ class Member:
 class Shapes:
     """The members that one structure may have, in the order in which the service reports their faults.
 
-    ``legacy`` are members of the service that came before expressions; this engine does not carry them out.
     ``reported`` is how many faults are told: all, those of the table's name alone if it has any, or the first one.
     """
 
-    __slots__ = ("_by_name", "_constrained", "_legacy", "_name", "_reported", "_required")
+    __slots__ = ("_by_name", "_constrained", "_name", "_reported")
 
-    def __init__(self, name: str, members: Sequence[Member], legacy: Sequence[str] = (), *, reported: Reported = "all") -> None:
+    def __init__(self, name: str, members: Sequence[Member], *, reported: Reported = "all") -> None:
         self._name = name
         self._reported: Reported = reported
         self._by_name = {member.name: member for member in members}
-        self._legacy = frozenset(legacy)
-        self._required = frozenset(member.name for member in members if member.required)
         self._constrained = tuple(member for member in members if member.is_constrained)
 
     def check_shapes(self, body: Mapping[str, Any]) -> None:
@@ -98,8 +95,6 @@ class Shapes:
         require_none(self.faults(body))
 
     def _unknown(self, name: str) -> ServiceError:
-        if name in self._legacy:
-            return validation(f"The legacy parameter {name} of {self._name} is not supported by this engine; write it as an expression")
         return validation(f"The parameter {name} of {self._name} is not supported by this engine")
 
 

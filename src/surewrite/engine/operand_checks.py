@@ -26,6 +26,7 @@ from surewrite.engine.syntax import (
     Operation,
     ValueReference,
 )
+from surewrite.engine.validation import LONG_TYPES
 
 Values = Mapping[str, AttributeValue]
 
@@ -85,7 +86,8 @@ class ActionType:
         kind = next(iter(values[self.placeholder]))
         if kind in self.allowed:
             return None
-        return f"Incorrect operand type for operator or function; operator: {self.action}, operand type: {_LONG_TYPES.get(kind, kind)}"
+        told = f"operator: {self.action}, operand type: {LONG_TYPES.get(kind, kind)}, typeSet: ALLOWED_FOR_{self.action}_OPERAND"
+        return f"Incorrect operand type for operator or function; {told}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,6 @@ _OPERAND_TYPES: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
 }
 _RESULT_TYPES: Final = {"size": "N", "list_append": "L"}
 _PATH_FUNCTIONS: Final = frozenset({"attribute_exists", "attribute_not_exists", "if_not_exists"})
-_LONG_TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "NULL": "NULL", "BOOL": "BOOLEAN", "L": "LIST", "M": "MAP"}
 
 
 def condition_checks(parser: OperandParser) -> tuple[Check, ...]:

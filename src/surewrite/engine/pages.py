@@ -15,6 +15,7 @@ from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.indexes import entry_place
 from surewrite.engine.item_operations import shown
 from surewrite.engine.key_validation import check_key_content
+from surewrite.engine.legacy_parameters import ATTRIBUTES_TO_GET, CONDITIONAL_OPERATOR
 from surewrite.engine.members import CAPACITY, CONSISTENT, INDEX, NAMES, TABLE, VALUES, Member, expression
 from surewrite.engine.schemas import Index, KeyAttribute, KeySchema, Table
 from surewrite.engine.stores.store import Session
@@ -35,6 +36,8 @@ READ_MEMBERS: Final = (
     expression("ProjectionExpression"),
     NAMES,
     VALUES,
+    ATTRIBUTES_TO_GET,
+    CONDITIONAL_OPERATOR,
 )
 """The members that Query and Scan share."""
 
@@ -106,20 +109,21 @@ def find_source(context: Context, session: Session, body: Mapping[str, Any], tab
 def read_selection(body: Mapping[str, Any]) -> Selection:
     """The Select of a request, or the one that its other members imply; raises where they contradict it."""
     selection: Selection | None = body.get("Select")
-    projected = body.get("ProjectionExpression") is not None
+    member = "ProjectionExpression" if body.get("ProjectionExpression") is not None else "AttributesToGet"
+    projected = body.get(member) is not None
     if selection is None:
         return "SPECIFIC_ATTRIBUTES" if projected else "ALL_PROJECTED_ATTRIBUTES" if body.get("IndexName") is not None else "ALL_ATTRIBUTES"
     match selection:
         case "ALL_ATTRIBUTES" if projected:
-            raise validation("Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES")
+            raise validation(f"Cannot specify the {member} when choosing to get ALL_ATTRIBUTES")
         case "COUNT" if projected:
-            raise validation("Cannot specify the ProjectionExpression when choosing to get only the Count")
+            raise validation(f"Cannot specify the {member} when choosing to get only the Count")
         case "SPECIFIC_ATTRIBUTES" if not projected:
             raise validation("Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
         case "ALL_PROJECTED_ATTRIBUTES" if body.get("IndexName") is None:
             raise validation("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
         case "ALL_PROJECTED_ATTRIBUTES" if projected:
-            raise validation("Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES")
+            raise validation(f"Cannot specify the {member} when choosing to get ALL_PROJECTED_ATTRIBUTES")
         case _:
             return selection
 

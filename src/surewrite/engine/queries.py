@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from surewrite.core import limits
 from surewrite.core.values import Item, equal, key_bytes
@@ -12,16 +12,23 @@ from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.grammar import KeyRange, Substitutions, bind_key_condition, parse_condition, parse_key_condition, parse_projection, require_expressions
 from surewrite.engine.indexes import sort_bounds
 from surewrite.engine.key_validation import KEY_MISMATCH, check_filter_paths, check_key_paths
+from surewrite.engine.legacy_parameters import read_attributes_to_get, read_conditions, read_key_conditions, require_one_style
 from surewrite.engine.members import Member, Shapes, expression, table_name
 from surewrite.engine.pages import READ_MEMBERS, Reading, Selection, Source, bad_start, check_selection, find_source, read_page, read_selection, read_start
 from surewrite.engine.stores.store import SLOTS, Position, Session, slot_of
 from surewrite.engine.syntax import KeyConditionNode
 
-_LEGACY: Final = ("AttributesToGet", "ConditionalOperator")
+_SCAN_EXPRESSIONS: Final = ("FilterExpression", "ProjectionExpression")
+_QUERY_EXPRESSIONS: Final = ("FilterExpression", "KeyConditionExpression", "ProjectionExpression")
 _QUERY: Final = Shapes(
     "Query",
-    (*READ_MEMBERS, Member("ScanIndexForward", "boolean"), expression("KeyConditionExpression")),
-    (*_LEGACY, "KeyConditions", "QueryFilter"),
+    (
+        *READ_MEMBERS,
+        Member("ScanIndexForward", "boolean"),
+        expression("KeyConditionExpression"),
+        Member("KeyConditions", "map"),
+        Member("QueryFilter", "map"),
+    ),
 )
 _SCAN: Final = Shapes(
     "Scan",
@@ -29,8 +36,8 @@ _SCAN: Final = Shapes(
         *READ_MEMBERS,
         Member("Segment", "integer", least=0, most=limits.SCAN_SEGMENTS - 1),
         Member("TotalSegments", "integer", least=1, most=limits.SCAN_SEGMENTS),
+        Member("ScanFilter", "map"),
     ),
-    (*_LEGACY, "ScanFilter"),
 )
 
 
@@ -44,7 +51,8 @@ def query(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
         source = find_source(context, session, body, table_name(body["TableName"]))
         wanted = bind_key_condition(key_condition, source.key)
         if reading.filter is not None:
-            check_filter_paths(reading.filter.paths, source.key)
+            filter_name = "Filter Expression" if body.get("QueryFilter") is None else "QueryFilter"
+            check_filter_paths(reading.filter.paths, source.key, filter_name)
         _check_reading(source, reading)
         return read_page(session, source, reading, _queried_rows(session, source, wanted, start, descending=body.get("ScanIndexForward") is False), body)
 
@@ -75,24 +83,32 @@ def _read_query_selection(body: Mapping[str, Any]) -> Selection:
 
 
 def _read_query(body: Mapping[str, Any], selection: Selection) -> tuple[KeyConditionNode, Reading]:
-    text = body.get("KeyConditionExpression")
-    if text is None:
+    require_one_style(body, ("AttributesToGet", "QueryFilter", "ConditionalOperator"), _QUERY_EXPRESSIONS)
+    # Filters and projections were expressions before conditions on keys were, so KeyConditions go with them.
+    require_one_style(body, ("KeyConditions",), ("KeyConditionExpression",))
+    text: str | None = body.get("KeyConditionExpression")
+    key_condition = read_key_conditions(body)
+    if text is None and key_condition is None:
         raise validation("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
-    substitutions = Substitutions(body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues"))
-    key_condition = parse_key_condition(text, substitutions)
-    return key_condition, _read_reading(body, selection, substitutions)
+    names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
+    require_expressions(names, values, {member: body.get(member) for member in _QUERY_EXPRESSIONS})
+    substitutions = Substitutions(names, values)
+    if key_condition is None:
+        key_condition = parse_key_condition(text or "", substitutions)
+    return key_condition, _read_reading(body, selection, substitutions, "QueryFilter")
 
 
 def _read_scan(body: Mapping[str, Any], selection: Selection) -> Reading:
+    require_one_style(body, ("AttributesToGet", "ScanFilter", "ConditionalOperator"), _SCAN_EXPRESSIONS)
     names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
-    require_expressions(names, values, {member: body.get(member) for member in ("FilterExpression", "ProjectionExpression")})
-    return _read_reading(body, selection, Substitutions(names, values))
+    require_expressions(names, values, {member: body.get(member) for member in _SCAN_EXPRESSIONS})
+    return _read_reading(body, selection, Substitutions(names, values), "ScanFilter")
 
 
-def _read_reading(body: Mapping[str, Any], selection: Selection, substitutions: Substitutions) -> Reading:
+def _read_reading(body: Mapping[str, Any], selection: Selection, substitutions: Substitutions, legacy: Literal["QueryFilter", "ScanFilter"]) -> Reading:
     filter_text, projection_text = body.get("FilterExpression"), body.get("ProjectionExpression")
-    condition = parse_condition(filter_text, "FilterExpression", substitutions) if filter_text is not None else None
-    projection = parse_projection(projection_text, substitutions) if projection_text is not None else None
+    condition = parse_condition(filter_text, "FilterExpression", substitutions) if filter_text is not None else read_conditions(body, legacy)
+    projection = parse_projection(projection_text, substitutions) if projection_text is not None else read_attributes_to_get(body)
     substitutions.require_all_used()
     return Reading(selection, condition, projection)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from surewrite.core.values import AttributeValue
+
+WRONG_OPERAND_TYPE: Final = "An operand in the update expression has an incorrect data type"
 
 ExpressionKind = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression", "ProjectionExpression", "UpdateExpression"]
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -148,6 +150,7 @@ class UpdateNode:
     """An update together with the constants of its request.
 
     ``targets`` are the paths that it writes, one a clause; ``paths`` are all paths that it reads or writes.
+    ``type_mismatch`` is the message where an addition or removal meets an attribute of another type.
     """
 
     clauses: tuple[Clause, ...]
@@ -155,6 +158,7 @@ class UpdateNode:
     tree: PathTree
     paths: tuple[DocumentPath, ...]
     values: Mapping[str, AttributeValue]
+    type_mismatch: str = WRONG_OPERAND_TYPE
 
 
 @dataclass(frozen=True, slots=True)

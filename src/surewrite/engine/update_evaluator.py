@@ -15,6 +15,7 @@ from surewrite.core.values import AttributeValue, Item, NumberOutOfRange, add_nu
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.paths import project_tree, value_at
 from surewrite.engine.syntax import (
+    WRONG_OPERAND_TYPE,
     AddClause,
     Arithmetic,
     Call,
@@ -69,7 +70,7 @@ def apply_update(node: UpdateNode | None, item: Item | None, key: Item) -> Updat
     if node is None:
         return UpdateResult(item, key if item is None else item, _NO_TREE)
     old = _NO_ITEM if item is None else item
-    changes = [_change(clause, old, node.values) for clause in node.clauses]
+    changes = [_change(clause, old, node) for clause in node.clauses]
     if item is None and not any(isinstance(clause, (SetClause, AddClause)) for clause in node.clauses):
         return UpdateResult(None, None, node.tree)
     if item is None:
@@ -92,16 +93,17 @@ class _Keep:
 _Change = AttributeValue | _Remove | _Keep
 
 
-def _change(clause: Clause, old: Item, values: Values) -> _Change:
+def _change(clause: Clause, old: Item, node: UpdateNode) -> _Change:
+    values = node.values
     match clause:
         case SetClause(_, value):
             return _assigned(value, old, values)
         case RemoveClause():
             return _Remove()
         case AddClause(target, reference):
-            return _added(value_at(target, old), values[reference.placeholder])
+            return _added(value_at(target, old), values[reference.placeholder], node.type_mismatch)
         case DeleteClause(target, reference):
-            return _without(value_at(target, old), values[reference.placeholder])
+            return _without(value_at(target, old), values[reference.placeholder], node.type_mismatch)
         case _:
             assert_never(clause)
 
@@ -151,23 +153,25 @@ def _appended(call: Call, old: Item, values: Values) -> AttributeValue:
     return {"L": [*head["L"], *tail["L"]]}
 
 
-def _added(old: AttributeValue | None, constant: AttributeValue) -> AttributeValue:
+def _added(old: AttributeValue | None, constant: AttributeValue, type_mismatch: str) -> AttributeValue:
     if old is None:
         return constant
     kind, content = next(iter(constant.items()))
     if kind not in old:
-        raise _wrong_type()
+        raise validation(type_mismatch)
     if kind == "N":
         return _sum(old["N"], content, subtract=False)
+    if kind == "L":
+        return {"L": [*old["L"], *content]}
     return {kind: _ordered(kind, {*old[kind], *content})}
 
 
-def _without(old: AttributeValue | None, constant: AttributeValue) -> _Change:
+def _without(old: AttributeValue | None, constant: AttributeValue, type_mismatch: str) -> _Change:
     if old is None:
         return _Remove()
     kind, content = next(iter(constant.items()))
     if kind not in old:
-        raise _wrong_type()
+        raise validation(type_mismatch)
     removed = frozenset(content)
     left = [member for member in old[kind] if member not in removed]
     return {kind: left} if left else _Remove()
@@ -237,4 +241,4 @@ def _needed(tree: PathTree, changes: Sequence[_Change]) -> bool:
 
 
 def _wrong_type() -> ServiceError:
-    return validation("An operand in the update expression has an incorrect data type")
+    return validation(WRONG_OPERAND_TYPE)

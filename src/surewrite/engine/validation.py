@@ -16,6 +16,9 @@ from surewrite.core.values import AttributeValue, Item, NotANumber, NumberOutOfR
 from surewrite.engine.faults import ServiceError, validation
 
 INVALID: Final = "One or more parameter values were invalid: "
+LONG_TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "NULL": "NULL", "BOOL": "BOOLEAN", "L": "LIST", "M": "MAP"}
+"""Types as some messages name them, but for those of sets."""
+
 NUMBER_OVERFLOW: Final = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 EMPTY_VALUE: Final = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 SEVERAL_TYPES: Final = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"

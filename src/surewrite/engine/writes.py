@@ -23,6 +23,7 @@ from surewrite.engine.key_validation import (
     check_updated_index_key_filled,
     check_updated_index_keys,
 )
+from surewrite.engine.legacy_parameters import read_attribute_updates, read_conditions, require_one_style
 from surewrite.engine.members import table_name
 from surewrite.engine.schemas import Index, KeyAttribute, Table
 from surewrite.engine.streams import Change
@@ -32,6 +33,7 @@ from surewrite.engine.validation import INVALID, check_depth, check_item, check_
 
 ActionKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 
+_LEGACY: Final = frozenset({"AttributeUpdates", "Expected", "ConditionalOperator"})
 CONDITION_FAILED: Final = "The conditional request failed"
 
 # Measured: constants of a transaction's updates are held to 32 levels with their item, those of its condition checks not
@@ -77,18 +79,25 @@ def read_action(kind: ActionKind, body: Mapping[str, Any], *, transactional: boo
     update_text = body.get("UpdateExpression") if kind == "Update" else None
     names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
     expressions = {"UpdateExpression": update_text, "ConditionExpression": condition_text} if kind == "Update" else {"ConditionExpression": condition_text}
+    # Asked first, because most writes have neither, and each pays for what is looked up here.
+    is_legacy = not _LEGACY.isdisjoint(body)
+    if is_legacy:
+        require_one_style(body, sorted(_LEGACY), expressions)
     if not transactional:
         require_expressions(names, values, expressions)
+    shows_refusing_item = body.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     if condition_text is None and update_text is None:
         subject = check_item(body["Item" if kind == "Put" else "Key"])
-        return WriteAction(kind, table_name(body["TableName"]), subject, None, None, shows_refusing_item=False)
+        old_update = read_attribute_updates(body) if is_legacy else None
+        old_condition = read_conditions(body, "Expected") if is_legacy else None
+        return WriteAction(kind, table_name(body["TableName"]), subject, old_condition, old_update, shows_refusing_item)
     spare_levels = _TRANSACTION_SPARE_LEVELS if transactional and kind in ("Update", "ConditionCheck") else 0
     substitutions = Substitutions(names, values, spare_levels=spare_levels)
     subject = check_item(body["Item" if kind == "Put" else "Key"])
     update = parse_update(update_text, substitutions) if update_text is not None else None
     condition = parse_condition(condition_text, "ConditionExpression", substitutions) if condition_text is not None else None
     substitutions.require_all_used()
-    return WriteAction(kind, table_name(body["TableName"]), subject, condition, update, body.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD")
+    return WriteAction(kind, table_name(body["TableName"]), subject, condition, update, shows_refusing_item)
 
 
 def check_shape(action: WriteAction, table: Table) -> None:
