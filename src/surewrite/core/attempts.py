@@ -144,9 +144,9 @@ def backoff_seconds(number: int) -> Steps[float]:
 
 
 def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[AnswerClass, Item | None]:
-    found = class_of_answer(answer)
     if isinstance(answer, Success):
         return AnswerClass.DONE, answer.body.get("Attributes")
+    found = class_of_answer(answer)
     if found is not None:
         return found, None
     assert isinstance(answer, Rejection)

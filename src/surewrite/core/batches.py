@@ -14,11 +14,11 @@ from surewrite.core import limits
 from surewrite.core.answers import Answer, NotSent, Rejection, Success
 from surewrite.core.attempts import ATTEMPTS_MAX, Ending, backoff_seconds, count_applied
 from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
-from surewrite.core.conclusions import conclude, stored_entity
+from surewrite.core.conclusions import conclude
 from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
 from surewrite.core.effects import Moment, Steps, call_user, new_id, now, pause, send
 from surewrite.core.environment import Environment
-from surewrite.core.outcomes import Applied, Refused
+from surewrite.core.outcomes import Refused
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.planning import plan_put
 from surewrite.core.plans import Plan, expired_before
@@ -246,12 +246,11 @@ def _ended(scope: Scope, entry: _Entry, given: Sequence[Any], decision: Decision
     ending = Ending(decision, answer, None, number, entry.in_doubt)
     plan = entry.plan
     try:
-        outcome = conclude(scope, plan, ending, started)
+        outcome = conclude(scope, plan, ending, started, given[entry.index])
     except SurewriteError as error:
         if decision is Decision.UNKNOWN:
             _remember_doubt(scope.environment, entry, started)
         return entry.index, BulkResult(given[entry.index], error=error)
     assert not isinstance(outcome, Refused)
     count_applied()
-    item = stored_entity(scope, plan, given[entry.index], plan.stamp_of(number)) if plan.verb == "put" else None
-    return entry.index, BulkResult(given[entry.index], Applied(item, outcome.once, attempts=number))
+    return entry.index, BulkResult(given[entry.index], outcome)

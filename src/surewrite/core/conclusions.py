@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from surewrite.core.answers import NotSent, Rejection
@@ -13,9 +13,19 @@ from surewrite.core.entities import Stored, stored_state, with_stored
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Applied, Refusal, Refused, refused_for
-from surewrite.core.plans import Plan, adds_to_version, explain_refusal, explain_unseen_refusal, foreign_type, is_expired, stamp_of_write, stored_text
+from surewrite.core.plans import (
+    Plan,
+    adds_to_version,
+    explain_refusal,
+    explain_unseen_refusal,
+    foreign_type,
+    is_expired,
+    own_stamp,
+    stamp_of_write,
+    stored_text,
+)
 from surewrite.core.scopes import Scope
-from surewrite.core.values import Item
+from surewrite.core.values import AttributeValue, Item
 from surewrite.errors import (
     ConnectionFailed,
     InvalidRequest,
@@ -37,16 +47,19 @@ def applied_item(outcome: Applied[R] | Refused[Any]) -> R:
     return outcome.item
 
 
-def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment) -> Applied[Any] | Refused[Any]:
-    """The outcome for the caller, or the error where the word is not one of the item's own."""
+def conclude(scope: Scope, plan: Plan, ending: Ending, started: Moment, entity: Any = None) -> Applied[Any] | Refused[Any]:
+    """The outcome for the caller, or the error where the word is not one of the item's own.
+
+    ``entity`` is what a put or create stores: where it was applied, the outcome has it in its new state.
+    """
     match ending.decision:
         case Decision.APPLIED | Decision.RECOVERED | Decision.GONE:
             return Applied(
-                _item_after(scope, plan, ending),
-                once=plan.once or not ending.in_doubt,
-                recovered=ending.decision is Decision.RECOVERED,
-                gone=ending.decision is Decision.GONE,
-                attempts=ending.attempts,
+                _item_after(scope, plan, ending, entity),
+                not ending.in_doubt or plan.once,
+                ending.decision is Decision.RECOVERED,
+                ending.decision is Decision.GONE,
+                ending.attempts,
             )
         case Decision.REFUSED:
             return refused_for(refusal(scope, plan, ending.item, ending.attempts, started, seen=ending.seen))
@@ -131,22 +144,24 @@ def rejection(entity: str, verb: str, key: Key[Any] | None, ending: Ending, envi
     return ConnectionFailed(f"{entity}: the {verb} was not sent: {detail}; trying again is safe", key=key, attempts=attempts)
 
 
-def stored_entity(scope: Scope, plan: Plan, entity: Any, stamp: str | None) -> Any:
-    """The entity as an attempt of ``plan`` with that stamp stored it, ready for the next write."""
+def stored_entity(scope: Scope, plan: Plan, entity: Any, ending: Ending | None = None) -> Any:
+    """The entity as the plan stored it, ready for the next write. ``ending`` is that of a plan whose attempts have stamps of their own."""
     assert plan.stored is not None
+    stamp = plan.stamp if ending is None else _stamp_stored(plan, ending)
     before = stored_state(entity)
     birth = stored_text(plan.stored, plan.names.birth)
-    state = Stored(
-        version=plan.version,
-        stamp=stamp,
-        birth=stamp if birth == plan.stamp else birth,
-        unknown=before.unknown if before is not None else {},
-        held=scope.schema.held(plan.stored),
-    )
+    undeclared: Mapping[str, AttributeValue] = before.unknown if before is not None else {}
+    state = Stored(plan.version, stamp, stamp if birth == plan.stamp else birth, undeclared, held=scope.schema.held(plan.stored))
     return with_stored(entity, state)
 
 
-def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
+def _stamp_stored(plan: Plan, ending: Ending) -> str | None:
+    """The stamp of the attempt that took effect: the one that was answered, or the one that the refusing item shows."""
+    shown = own_stamp(plan, ending.item) if ending.decision is Decision.RECOVERED and ending.item is not None else None
+    return shown if shown is not None else plan.stamp_of(ending.attempts)
+
+
+def _item_after(scope: Scope, plan: Plan, ending: Ending, entity: Any) -> Any:
     if ending.decision is Decision.GONE:
         return None
     if plan.returning == "old" and plan.verb != "delete":
@@ -158,7 +173,9 @@ def _item_after(scope: Scope, plan: Plan, ending: Ending) -> Any:
                 attempts=ending.attempts,
             )
         return None if ending.item is None else read_after(scope, plan, ending.item)
-    if ending.item is None or plan.verb in ("create", "put"):
+    if plan.verb in ("create", "put"):
+        return None if entity is None else stored_entity(scope, plan, entity, ending)
+    if ending.item is None:
         return None
     return read_after(scope, plan, ending.item)
 

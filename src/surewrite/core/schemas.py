@@ -181,6 +181,8 @@ class BoundSchema(Generic[E]):
 
     def held(self, item: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
         """The attributes of an item that decide what it claims."""
+        if not self.claim_names:
+            return NOTHING_HELD
         return {name: item[name] for name in self.claim_names if name in item}
 
     def claims_of(self, item: Mapping[str, AttributeValue]) -> dict[str, str]:
@@ -361,8 +363,7 @@ class BoundSchema(Generic[E]):
         if self.version is not None:
             values[self.version.name] = stored_version
         layout = self.layout
-        held = self.held(item) if self.uniques else NOTHING_HELD
-        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, read is not None, held)
+        values[STATE] = Stored(stored_version, _text(item, layout.stamp), _text(item, layout.birth), unknown, read is not None, self.held(item))
         return new_entity(self.entity, values)
 
     def _check_type(self, item: Mapping[str, AttributeValue]) -> None:

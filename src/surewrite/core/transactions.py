@@ -355,7 +355,7 @@ def _item_of(action: Action, intent: Intent) -> Callable[[], Any]:
                 f"{action.plan.entity}: a transaction returns no item, so what the {intent.verb} left is not known here: get it by its key",
                 key=intent.named_key,
             )
-        return stored_entity(intent.scope, action.plan, intent.subject, action.plan.stamp)
+        return stored_entity(intent.scope, action.plan, intent.subject)
 
     return stored
 

@@ -17,7 +17,7 @@ from surewrite.core.effects import Moment, Steps, new_id, now
 from surewrite.core.keys import Target
 from surewrite.core.outcomes import Applied, Refused
 from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
-from surewrite.core.plans import Expected, Plan, own_stamp, replaces_expired, state_of
+from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.uniqueness import create_moves_claims, put_moves_claims, update_moves_claims, upsert_moves_claims
 from surewrite.errors import Throttled
@@ -97,16 +97,7 @@ def put_planned(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps
 
 def _put_planned(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[Applied[Any] | Refused[Any]]:
     ending = yield from attempt_until_decided(scope.environment, plan, started)
-    outcome = conclude(scope, plan, ending, started)
-    if isinstance(outcome, Refused) or plan.returning == "old":
-        return outcome
-    return Applied(stored_entity(scope, plan, entity, _stamp_stored(plan, ending)), outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
-
-
-def _stamp_stored(plan: Plan, ending: Ending) -> str | None:
-    """The stamp of the attempt that took effect: the one that was answered, or the one that the refusing item shows."""
-    shown = own_stamp(plan, ending.item) if ending.decision is Decision.RECOVERED and ending.item is not None else None
-    return shown if shown is not None else plan.stamp_of(ending.attempts)
+    return conclude(scope, plan, ending, started, entity)
 
 
 def _may_replace(plan: Plan, ending: Ending) -> bool:
@@ -126,5 +117,4 @@ def _replace_expired(
     outcome = conclude(scope, plan, ending, occasion.moment)
     assert isinstance(outcome, Applied)
     assert plan.stored is not None
-    made = stored_entity(scope, plan, scope.schema.from_item(plan.stored), _stamp_stored(plan, ending))
-    return Applied(made, outcome.once, outcome.recovered, outcome.gone, outcome.attempts)
+    return replace(outcome, item=stored_entity(scope, plan, scope.schema.from_item(plan.stored), ending))
