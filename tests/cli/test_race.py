@@ -51,7 +51,7 @@ def test_the_table_names_what_the_naive_writers_lost(capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize("words", [["--writers", "0"], ["--rounds", "0"], ["--loss", "0.9"]])
 def test_a_race_that_makes_no_sense_is_refused_before_it_starts(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["race", "--backend", "memory:", *words]) == 1
+    assert main(["race", "--backend", "memory:", *words]) == 2
     assert words[0] in capsys.readouterr().err
 
 

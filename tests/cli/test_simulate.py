@@ -21,7 +21,7 @@ from surewrite.testing.scenarios import catalogue
 def test_no_violation_is_exit_code_zero_and_the_seed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--schedules", "44", "--seed", "s"]) == 0
     printed = capsys.readouterr().out
-    assert "44 schedules" in printed
+    assert "44 schedule(s)" in printed
     assert "seed s: no violation" in printed
 
 
@@ -70,6 +70,7 @@ def simulate_look(bug, seed):
         ["--scenario", "no such"],
         ["--replay", "no-such-file.json"],
         ["--schedules", "-1"],
+        ["--schedules", "0"],
         ["--planted", "--scenario", "no such"],
         ["--planted", "--scenario", "saves in plain code"],
         ["--planted", "--schedules", "5"],
@@ -82,14 +83,27 @@ def simulate_look(bug, seed):
         ["--full"],
     ],
 )
-def test_what_cannot_be_done_is_said_and_is_no_success(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", *words]) == 1
+def test_what_cannot_be_done_is_said_and_is_a_usage_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *words]) == 2
     assert "surewrite: " in capsys.readouterr().err
 
 
 def test_the_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--scenario", "list"]) == 0
-    assert "transfers" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(catalogue.SCENARIOS)
+    # One column: each summary begins where the others do.
+    assert len({line.index(scenario.summary) for line, scenario in zip(lines, catalogue.SCENARIOS, strict=True)}) == 1
+
+
+def test_the_scenarios_are_listed_as_json_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--scenario", "list", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)["scenarios"]] == [scenario.name for scenario in catalogue.SCENARIOS]
+
+
+def test_only_scenarios_that_were_run_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--schedules", "3"]) == 0
+    assert "3 schedule(s) of 3 scenario(s)" in capsys.readouterr().out
 
 
 def test_planted_bugs_can_be_those_of_one_scenario(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,7 +152,7 @@ def test_scenarios_that_need_greenlet_are_left_out_aloud(capsys: pytest.CaptureF
 
 @pytest.mark.usefixtures("without_greenlet")
 def test_a_scenario_that_needs_greenlet_is_refused_with_the_name_of_the_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", "--schedules", "3", "--scenario", "saves in plain code"]) == 1
+    assert main(["simulate", "--schedules", "3", "--scenario", "saves in plain code"]) == 2
     assert "surewrite[testing]" in capsys.readouterr().err
 
 

@@ -37,6 +37,24 @@ KEY = Job.key_of("1")
 BEGINNING = datetime(2027, 1, 15, 8, tzinfo=UTC)
 
 
+def test_code_that_lets_an_error_of_the_library_through_is_told_how_to_go_on() -> None:
+    def jobs(world: World) -> None:
+        world.table(Job)
+
+        async def worker(client) -> None:
+            await client.of(Job).get(KEY)
+
+        world.client("worker", worker)
+
+    with pytest.raises(PromiseBroken, match=r"ItemNotFound(.|\n)*client\.tried\(\.\.\.\)"):
+        prove(jobs, schedules=1, faults=frozenset())
+
+
+def test_a_proof_of_no_schedule_is_refused() -> None:
+    with pytest.raises(sw.InvalidRequest, match="whole number from 1, not 0"):
+        prove(lambda world: None, schedules=0)
+
+
 def no_job(world: World) -> str | None:
     return "a job was made" if world.stored(KEY) is not None else None
 

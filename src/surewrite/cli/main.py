@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from surewrite.errors import SurewriteError
+from surewrite.errors import InvalidRequest, SurewriteError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -103,7 +103,8 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
         sys.stdout.flush()
     except SurewriteError as error:
         print(f"surewrite: {error}", file=sys.stderr)
-        return EXIT_FAILED
+        # Code 1 is for a promise that is broken, and a wrong option breaks none.
+        return EXIT_USAGE if isinstance(error, InvalidRequest) else EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:

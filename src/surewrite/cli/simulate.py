@@ -25,7 +25,7 @@ from surewrite.testing.shrinking import load_run, save_run, shrink
 DESCRIPTION = """\
 Runs the clients of this library against a simulated service that loses, delays and repeats messages, with processes that
 crash, stand still and are cancelled, and checks every told word against what really took effect. Each schedule follows from
-its seed alone. The exit code is 0 only if no promise was broken.
+its seed alone. The exit code is 0 only if no promise was broken, 1 if one was, and 2 for options that make no sense.
 """
 
 SCHEDULES = 2_000
@@ -45,9 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--planted",
         action="store_true",
-        help="put known bugs into the library, one at a time, and see that each is found with five seeds; about a minute, less with --scenario",
+        help="put known bugs into the library, one at a time, and see that each is found with five seeds; about half a minute, less with --scenario",
     )
-    what.add_argument("--explore", action="store_true", help="search small worlds exhaustively instead, without chance; less than a minute")
+    what.add_argument("--explore", action="store_true", help="search small worlds exhaustively instead, without chance; about half a minute")
     parser.add_argument("--full", action="store_true", help="with --explore: more attempts and more actions of others; many minutes")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -58,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
         return _replay(Path(arguments.replay), as_json=arguments.json)
     if arguments.scenario == ["list"]:
-        print("\n".join(f"{scenario.name:<26} {scenario.summary}" for scenario in SCENARIOS))
+        print(_listed(as_json=arguments.json))
         return 0
     schedules = SCHEDULES if arguments.schedules is None else arguments.schedules
-    if schedules < 0:
-        raise InvalidRequest(f"--schedules is at least 0, not {schedules}")
+    if schedules < 1:
+        raise InvalidRequest(f"--schedules is at least 1, not {schedules}")
     seed = secrets.token_hex(4) if arguments.seed is None else arguments.seed
     began = time.perf_counter()
     if arguments.planted:
@@ -70,6 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.explore:
         return _explore(began, full=arguments.full, as_json=arguments.json)
     return _search(arguments, seed, schedules, began)
+
+
+def _listed(*, as_json: bool) -> str:
+    if as_json:
+        return json.dumps({"scenarios": [{"name": scenario.name, "summary": scenario.summary} for scenario in SCENARIOS]}, indent=2)
+    width = max(len(scenario.name) for scenario in SCENARIOS)
+    return "\n".join(f"{scenario.name:<{width}}  {scenario.summary}" for scenario in SCENARIOS)
 
 
 _IDLE = (
@@ -116,7 +123,7 @@ def _search(arguments: argparse.Namespace, seed: str, schedules: int, began: flo
         progress.clear()
     saved = _save(failures, Path(arguments.save)) if arguments.save is not None else []
     seconds = time.perf_counter() - began
-    print(_search_json(result, failures, seed, seconds, left_out) if arguments.json else _search_text(result, failures, saved, scenarios, seed, seconds))
+    print(_search_json(result, failures, seed, seconds, left_out) if arguments.json else _search_text(result, failures, saved, seed, seconds))
     return 1 if result.violations else 0
 
 
@@ -141,14 +148,15 @@ def _save(failures: Sequence[Run], folder: Path) -> list[Path]:
     return paths
 
 
-def _search_text(result: SearchResult, failures: Sequence[Run], saved: Sequence[Path], scenarios: Sequence[Scenario], seed: str, seconds: float) -> str:
+def _search_text(result: SearchResult, failures: Sequence[Run], saved: Sequence[Path], seed: str, seconds: float) -> str:
     lines: list[str] = []
     for run_ in failures:
         lines += [f"--- {run_.scenario.name}, seed {run_.seed}", run_.story, ""]
     lines += [f"written: {path}" for path in saved]
     rate = result.schedules / seconds if seconds else 0.0
     lines.append(
-        f"{result.schedules:,} schedules of {len(scenarios)} scenarios in {seconds:.1f} s ({rate:,.0f} a second), seed {seed}: {_count(result.violations)}"
+        f"{result.schedules:,} schedule(s) of {len(result.by_scenario)} scenario(s) in {seconds:.1f} s"
+        f" ({rate:,.0f} a second), seed {seed}: {_count(result.violations)}"
     )
     return "\n".join(lines)
 

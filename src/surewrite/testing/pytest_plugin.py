@@ -83,23 +83,20 @@ class SimulatedWorld:
         faults: frozenset[str] | None = None,
         plan: FaultPlan | None = None,
     ) -> None:
-        """Run the scenario; fail the test where a promise is broken.
+        """Run the scenario. Raises ``PromiseBroken``, which fails the test, where a promise is broken.
 
         As with ``prove``: ``settings`` are parameters of the worlds, ``faults`` the names of those that chance may bring (all,
         where it is left out), ``plan`` brings faults by plan.
         """
-        from surewrite.testing.faults import NO_FAULTS  # noqa: PLC0415 - only a test that simulates loads the simulator
+        from surewrite.testing.failed_tests import TestFailed  # noqa: PLC0415 - only a test that simulates loads the simulator
+        from surewrite.testing.faults import NO_FAULTS  # noqa: PLC0415 - the same
         from surewrite.testing.proving import PromiseBroken, prove  # noqa: PLC0415 - the same
 
         number = self.schedules if schedules is None else schedules
-        told: str | None = None
         try:
             self.schedules_run += prove(build, schedules=number, seed=self.seed, settings=settings, faults=faults, plan=NO_FAULTS if plan is None else plan)
         except PromiseBroken as broken:
-            told = str(broken)
-        # Outside of the handler: a failure inside it would print the broken promise as its context once more.
-        if told is not None:
-            pytest.fail(f"a promise is broken; again with {_SEED_OPTION}={self.seed}\n{told}", pytrace=False)
+            raise TestFailed(broken, f"{_SEED_OPTION}={self.seed}") from None
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from surewrite.core.keys import Key
 from surewrite.core.values import Item
 from surewrite.engine.context import ServiceSettings
 from surewrite.engine.service import Service
-from surewrite.errors import InvalidRequest
+from surewrite.errors import InvalidRequest, SurewriteError
 from surewrite.testing.choices import Choices
 from surewrite.testing.clients import AsyncClient, BlockingClient
 from surewrite.testing.definitions import define_table
@@ -239,7 +239,10 @@ class World:
         for client in clients:
             failure = client.fails()
             if failure is not None:
-                raise Violation("client failed", f"the code of {client.name} raised {type(failure).__name__}: {failure}", client=client.name) from failure
+                told = f"the code of {client.name} raised {type(failure).__name__}: {failure}"
+                if isinstance(failure, SurewriteError):
+                    told += "\nUnder faults a call may raise any error of the library: catch it in that code, or go on past it with client.tried(...)."
+                raise Violation("client failed", told, client=client.name) from failure
             if client.waits:
                 raise Violation("no end", f"{client.name} waits for something that never comes", client=client.name)
 
