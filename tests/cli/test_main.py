@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -91,6 +93,53 @@ def test_version_is_the_version_of_the_package(capsys: pytest.CaptureFixture[str
 def test_every_command_can_be_imported_and_configured() -> None:
     for command in command_line.COMMANDS:
         command.load().configure(argparse.ArgumentParser(prog=command.name))
+
+
+def test_an_interrupt_while_a_command_is_loaded_ends_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(command: Command) -> ModuleType:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Command, "load", interrupted)
+    assert main(["unloadable"], [UNLOADABLE]) == 130
+
+
+def run_greeting(redirection: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """The greeting in a shell of its own, with streams that the shell closes or leads elsewhere."""
+    program = (
+        "import sys, types\n"
+        "from surewrite.cli.main import Command, main\n"
+        "from surewrite.errors import SurewriteError\n"
+        "def run(arguments):\n"
+        "    print('greeted')\n"
+        "    if arguments.fail: raise SurewriteError('the table is gone')\n"
+        "    return 7\n"
+        "module = types.ModuleType('greeting')\n"
+        "module.configure = lambda parser: parser.add_argument('--fail', action='store_true')\n"
+        "module.run = run\n"
+        "sys.modules['greeting'] = module\n"
+        "sys.exit(main(sys.argv[1:], [Command('greet', 'greeting', 'say a greeting')]))\n"
+    )
+    command = shlex.join([sys.executable, "-c", program, *words])
+    return subprocess.run(["/bin/sh", "-c", f"{command} {redirection}"], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_closed_output_changes_no_exit_code() -> None:
+    done = run_greeting(">&-", "greet")
+    assert (done.returncode, done.stderr) == (7, "")
+
+
+def test_what_belongs_on_a_closed_error_stream_is_not_printed_among_the_results() -> None:
+    done = run_greeting("2>&-", "greet", "--fail")
+    assert (done.returncode, done.stdout) == (1, "greeted\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("words", [("greet",), ("--version",)])
+def test_an_output_that_takes_nothing_is_one_line_and_code_1(words: tuple[str, ...]) -> None:
+    done = run_greeting("> /dev/full", *words)
+    assert done.returncode == 1
+    assert done.stderr.startswith("surewrite: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_reader_that_goes_away_ends_the_command_without_a_traceback() -> None:

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,10 +56,15 @@ def test_the_table_names_what_the_naive_writers_lost(capsys: pytest.CaptureFixtu
     assert "Surewrite 1 of 1" in shown
 
 
-@pytest.mark.parametrize("words", [["--writers", "0"], ["--rounds", "0"], ["--loss", "0.9"]])
+@pytest.mark.parametrize("words", [["--writers", "0"], ["--rounds", "0"], ["--loss", "0.9"], ["--loss", "0.5"], ["--loss", "-0.1"], ["--loss", "nan"]])
 def test_a_race_that_makes_no_sense_is_refused_before_it_starts(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["race", "--backend", "memory:", *words]) == 2
     assert words[0] in capsys.readouterr().err
+
+
+def test_an_empty_target_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["race", "--backend", "", "--scenario", "counter", "--rounds", "1"]) == 2
+    assert "cannot connect to ''" in capsys.readouterr().err
 
 
 def test_a_result_is_right_only_if_the_figure_and_all_beside_it_are() -> None:
@@ -78,3 +90,44 @@ def test_the_events_are_the_real_ones_and_each_is_delivered_one_to_three_times()
     assert min(counts) == 1
     assert max(counts) == 3
     assert delivered != sorted(delivered, key=lambda line: line["updated"])
+
+
+@pytest.fixture
+def long_race(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A race on a file, in the middle of its writing, in a session of its own."""
+    words = ["race", "--backend", f"file:{tmp_path / 'race.db'}", "--rounds", "5000", "--writers", "2", "--scenario", "counter"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "surewrite.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as race:
+        while len(writers_of(race)) < 2:
+            assert race.poll() is None
+            time.sleep(0.05)
+        yield race
+        race.kill()
+
+
+def writers_of(race: subprocess.Popen[str]) -> list[int]:
+    """The processes of the race's session that write: the children of its forkserver."""
+    listed = subprocess.run(["ps", "-s", str(race.pid), "-o", "pid=,ppid=,stat="], capture_output=True, text=True, check=False).stdout
+    rows = [line.split() for line in listed.splitlines()]
+    alive = {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+    servers = alive.keys() - {race.pid}
+    return [pid for pid, parent in alive.items() if parent in servers]
+
+
+@pytest.mark.real_time
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are listed as on Linux")
+class TestEnding:
+    def test_an_interrupt_from_the_keyboard_ends_all_writers_without_a_traceback(self, long_race: subprocess.Popen[str]) -> None:
+        os.killpg(long_race.pid, signal.SIGINT)
+        printed, complaint = long_race.communicate(timeout=30)
+        assert (long_race.returncode, printed, complaint) == (130, "", "")
+        assert writers_of(long_race) == []
+
+    def test_writers_do_not_outlive_the_race(self, long_race: subprocess.Popen[str]) -> None:
+        long_race.kill()
+        long_race.wait(30)
+        until = time.monotonic() + 30.0
+        while writers_of(long_race):
+            assert time.monotonic() < until
+            time.sleep(0.05)

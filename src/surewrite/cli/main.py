@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, cast
 
 from surewrite.errors import InvalidRequest, SurewriteError
@@ -91,15 +92,9 @@ def build_parser(commands: Sequence[Command], named: str | None) -> tuple[argpar
 def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = COMMANDS) -> int:
     """Run the command line and return its exit code: 2 for a call that cannot be understood, 1 for a command that failed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # No option of the parser above the commands takes a value, so the first word that is no option names the command.
-    named = next((word for word in words if not word.startswith("-")), None)
-    parser, command = build_parser(commands, named)
-    parsed = parser.parse_args(words)
-    if command is None:
-        parser.print_help(sys.stderr)
-        return EXIT_USAGE
+    _open_closed_streams()
     try:
-        code = command.run(parsed)
+        code = _run(words, commands)
         sys.stdout.flush()
     except SurewriteError as error:
         print(f"surewrite: {error}", file=sys.stderr)
@@ -108,10 +103,37 @@ def main(arguments: Sequence[str] | None = None, commands: Sequence[Command] = C
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone; without this the interpreter fails once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_BROKEN_PIPE
+    except OSError as error:
+        # A full disk behind the output, or a folder that cannot be written.
+        _drop_output()
+        print(f"surewrite: {error}", file=sys.stderr)
+        return EXIT_FAILED
     return code
+
+
+def _run(words: Sequence[str], commands: Sequence[Command]) -> int:
+    # No option of the parser above the commands takes a value, so the first word that is no option names the command.
+    named = next((word for word in words if not word.startswith("-")), None)
+    parser, command = build_parser(commands, named)
+    parsed = parser.parse_args(words)
+    if command is None:
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
+    return command.run(parsed)
+
+
+def _open_closed_streams() -> None:
+    """A stream that was closed before the start is ``None``, which ``print`` takes for standard output."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
+
+
+def _drop_output() -> None:
+    """Whoever reads the output has gone, or there is no room for it: without this the interpreter fails once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TextIO
 
 WIDTH = 30
+COLUMNS_UNTOLD = 80
+"""The width of a terminal that does not tell it."""
 
 
 class Progress:
@@ -23,7 +26,7 @@ class Progress:
             return
         share = min(1.0, done / self._total)
         filled = round(share * WIDTH)
-        line = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {share:4.0%}  {label}"
+        line = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {share:4.0%}  {label}"[: self._columns() - 1]
         if line != self._line:
             self._stream.write("\r" + line.ljust(len(self._line)))
             self._stream.flush()
@@ -35,3 +38,10 @@ class Progress:
             self._stream.write("\r" + " " * len(self._line) + "\r")
             self._stream.flush()
             self._line = ""
+
+    def _columns(self) -> int:
+        """Asked for each time, since a window may be made narrower. A line that wraps could not be drawn over."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or COLUMNS_UNTOLD
+        except (OSError, ValueError):
+            return COLUMNS_UNTOLD

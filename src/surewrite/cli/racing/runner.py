@@ -88,7 +88,7 @@ def _in_threads(tasks: list[WriterTask], report: Callable[[int], None]) -> None:
         except BaseException as failure:  # noqa: BLE001 - raised below, in the thread that measures
             failures.append(failure)
 
-    threads = [threading.Thread(target=work, args=(task,), name=f"writer-{task.writer}") for task in tasks]
+    threads = [threading.Thread(target=work, args=(task,), name=f"writer-{task.writer}", daemon=True) for task in tasks]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -131,6 +131,9 @@ def _in_processes(tasks: list[WriterTask], report: Callable[[int], None]) -> Non
     finally:
         for _, process in running:
             process.kill()
+        for _, process in running:
+            # One that still has the file open would be in the way of removing its folder.
+            process.join()
 
 
 def _context() -> Any:

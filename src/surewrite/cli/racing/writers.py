@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -57,13 +60,23 @@ def write_in_thread(task: WriterTask, tick: Callable[[], None]) -> bool:
 
 
 def write_in_process(task: WriterTask, ticks: object) -> None:
-    """The entry of a writer's process. ``ticks`` is a counter shared with the parent."""
+    """The entry of a writer's process. ``ticks`` is a counter shared with the parent, without which it does not go on."""
+    # An interrupt from the keyboard reaches the parent too, which ends its writers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
     def tick() -> None:
         with ticks.get_lock():  # type: ignore[attr-defined]
             ticks.value += 1  # type: ignore[attr-defined]
 
     write(task, tick, kill_this_process)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        kill_this_process()
 
 
 def _rates(loss: float) -> FaultRates:
