@@ -68,6 +68,32 @@ async def test_a_transition_happens_only_from_its_state(db, shop, exactly_once) 
         await db.run(orders.transition(KEY, Order.status, "paid", "shipped", exactly_once=exactly_once))
 
 
+class Job(VersionedEntity, discriminator="JOB", partition_key="JOB#{id}", sort_key="JOB"):
+    id: Attribute[str]
+    worker: Attribute[str | None] = sw.attribute(default=None)
+    status: Attribute[str] = sw.attribute(default="new")
+    version: Attribute[int | None] = sw.version()
+
+
+@BOTH
+async def test_no_state_is_a_state_to_come_from_and_to_go_to(db, shop, exactly_once) -> None:
+    jobs, key = Guards(shop, Job), Job.key_of("j")
+    await db.run(jobs.create(Job(id="j")))
+    take = jobs.try_transition(key, Job.worker, None, "ann", exactly_once=exactly_once)
+    give_back = jobs.try_transition(key, Job.worker, "ann", None, exactly_once=exactly_once)
+    assert [bool(await db.run(each)) for each in (give_back, take, take, give_back, give_back, take)] == [False, True, False, True, False, True]
+    assert (await shop.of(Job).get(key)).worker == "ann"
+
+
+@BOTH
+async def test_an_item_from_before_the_field_was_declared_is_in_the_state_that_it_reads_as(db, shop, exactly_once) -> None:
+    jobs, key = Guards(shop, Job), Job.key_of("j")
+    for before, kept in (("done", False), ("new", True)):
+        await db.execute("PutItem", {"TableName": shop.name, "Item": {"pk": {"S": "JOB#j"}, "sk": {"S": "JOB"}, "_type": {"S": "JOB"}, "id": {"S": "j"}}})
+        assert bool(await db.run(jobs.try_transition(key, Job.status, before, "busy", exactly_once=exactly_once))) is kept
+    assert (await shop.of(Job).get(key)).status == "busy"
+
+
 @BOTH
 async def test_a_stock_never_falls_below_zero(db, shop, exactly_once) -> None:
     orders = Guards(shop, Order)
@@ -219,6 +245,7 @@ def test_what_cannot_work_is_refused_before_anything_is_sent(world) -> None:
         (orders.take(KEY, Order.stock, -1), "cannot be taken"),
         (orders.take(loaded, Order.stock, 1, exactly_once=True), "give its key"),
         (orders.take(KEY, Order.stock, Decimal("NaN")), "no number"),
+        (orders.take(KEY, Order.stock, Decimal("sNaN")), "no number"),
         (orders.take(KEY, Order.stock, "1"), "no number"),
     ):
         world.follow()

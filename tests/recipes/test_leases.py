@@ -11,7 +11,7 @@ from tests.schedules.world import TABLE, Note, World
 import surewrite as sw
 from surewrite.core.effects import Operation, now
 from surewrite.recipes.leases import Hold, Lease, LeaseRecord, LeaseState, NotAcquired, Ran
-from surewrite.testing.faults import WRITES, ApplyLate, Deliver, LoseAnswer, Reject, Step, Where
+from surewrite.testing.faults import WRITES, ApplyLate, Deliver, LoseAnswer, LoseRequest, Reject, Step, Where
 
 ON_WRITES = Where(operations=WRITES)
 
@@ -224,6 +224,25 @@ def test_a_renewal_that_is_never_settled_raises_and_does_not_claim_to_hold(world
     world.follow(Step(LoseAnswer(), times=None))
     with pytest.raises(sw.OutcomeUnknown):
         run(world, lease.renew(hold))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_function_gave_is_told_although_its_lease_cannot_be_given_back(world, fails) -> None:
+    def works(_kept: Any) -> str:
+        world.follow(Step(LoseRequest(), times=None))
+        if fails:
+            raise ValueError("of the function")
+        return "done"
+
+    if fails:
+        with pytest.raises(ValueError, match="of the function") as raised:
+            run(world, lease_of(world).run(works))
+        assert "the lease was not given back" in raised.value.__notes__[0]
+    else:
+        ran = run(world, lease_of(world, duration_seconds=120.0).run(works))
+        assert (ran.result, ran.state) == ("done", LeaseState.HELD)
+    world.no_more_faults()
+    assert not world.other_db.run(others_lease(world).acquire())
 
 
 def test_the_record_is_kept_when_a_lease_is_given_back_so_that_its_number_goes_on(world) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,6 +12,7 @@ from surewrite.core import transactions, writes
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Operation, Steps
 from surewrite.core.entities import EntityBase
+from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, VersionedKey
 from surewrite.core.outcomes import Applied, Canceled, Outcome, Refusal, RefusalReason
 from surewrite.core.paths import NumberPath, Path
@@ -118,20 +118,30 @@ class Guards(Generic[E]):
         return Operation(lambda: writes.create(self._scope, entity))
 
     @overload
-    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: Literal[False] = False) -> Operation[E]: ...
+    def transition(
+        self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: Literal[False] = False
+    ) -> Operation[E]: ...
     @overload
-    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool) -> Operation[E | None]: ...
-    def transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
-        """Bring an item from one state to another, with other changes. Raises ``ItemNotFound``, ``ConditionFailed``, ``VersionConflict``."""
+    def transition(self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: bool) -> Operation[E | None]: ...
+    def transition(self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
+        """Bring an item from one state to another, with other changes; ``None`` is no state.
+
+        An item without the attribute is in the state that the field has by default. Raises ``ItemNotFound``, ``ConditionFailed``,
+        ``VersionConflict``.
+        """
         return Operation(lambda: self._told(self._transition(key, state, before, after, changes, exactly_once=exactly_once)))
 
     @overload
     def try_transition(
-        self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: Literal[False] = False
+        self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: Literal[False] = False
     ) -> Operation[Guarded[E]]: ...
     @overload
-    def try_transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool) -> Operation[MaybeGuarded[E]]: ...
-    def try_transition(self, key: Key[E], state: Path[E, V], before: V, after: V, *changes: Change[E], exactly_once: bool = False) -> Operation[Any]:
+    def try_transition(
+        self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: bool
+    ) -> Operation[MaybeGuarded[E]]: ...
+    def try_transition(
+        self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, *changes: Change[E], exactly_once: bool = False
+    ) -> Operation[Any]:
         """The same, with a refusal as an answer: ``Kept`` or ``Stopped``."""
         return Operation(lambda: self._transition(key, state, before, after, changes, exactly_once=exactly_once))
 
@@ -171,22 +181,28 @@ class Guards(Generic[E]):
             raise result.error()
         return result.item
 
-    def _transition(self, key: Key[E], state: Path[E, V], before: V, after: V, changes: tuple[Change[E], ...], *, exactly_once: bool) -> Steps[MaybeGuarded[E]]:
+    def _transition(
+        self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, changes: tuple[Change[E], ...], *, exactly_once: bool
+    ) -> Steps[MaybeGuarded[E]]:
         field = self._field(state)
-        guard: _Guard[E] = _Guard(state == before, lambda item: getattr(item, field) == before, FailedGuard.STATE)
-        return (yield from self._guarded(key, guard, (state.set(after), *changes), exactly_once=exactly_once))
+        condition = state.not_exists() if before is None else state == before
+        if before is not None and field.has_default and field.when_absent() == before:
+            condition |= state.not_exists()
+        guard: _Guard[E] = _Guard(condition, lambda item: getattr(item, field.name) == before, FailedGuard.STATE)
+        change = state.remove() if after is None else state.set(after)
+        return (yield from self._guarded(key, guard, (change, *changes), exactly_once=exactly_once))
 
     def _take(
         self, of: E | Key[E], stock: NumberPath[E, Any], amount: int | Decimal, changes: tuple[Change[E], ...], *, exactly_once: bool
     ) -> Steps[MaybeGuarded[E]]:
-        if not isinstance(amount, (int, float, Decimal)) or math.isnan(amount):  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(amount, (int, float, Decimal)) or Decimal(amount).is_nan():  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidRequest(f"{self._scope.entity}: {amount!r} is no number that could be taken")
         if amount <= 0:
             raise InvalidRequest(f"{self._scope.entity}: {amount} cannot be taken: to fill the stock up use update with add")
         field = self._field(stock)
 
         def enough(item: E) -> bool:
-            left = getattr(item, field)
+            left = getattr(item, field.name)
             return left is not None and left >= amount
 
         guard: _Guard[E] = _Guard(stock >= amount, enough, FailedGuard.STOCK)
@@ -253,14 +269,13 @@ class Guards(Generic[E]):
                 failed = guard.name
         return Stopped(failed, self._scope.entity, key, item)
 
-    def _field(self, path: Path[E, Any]) -> str:
+    def _field(self, path: Path[E, Any]) -> FieldInfo:
         """The field that a path leads to; only a whole field can be judged on an item that was read."""
-        names = [field.name for field in self._scope.schema.fields if path.name.parts == (field.stored_name,)]
-        if not names:
+        fields = [field for field in self._scope.schema.fields if path.name.parts == (field.stored_name,)]
+        if not fields:
             raise InvalidRequest(f"{self._scope.entity}: {path!r} is no field of its own, so a guard cannot be judged on it")
-        return names[0]
+        return fields[0]
 
     def _key_of(self, item: E) -> Key[E]:
-        schema = self._scope.schema
-        key: Key[E] = schema.entity.key_of(**{name: getattr(item, name) for name in schema.definition.key_fields})
+        key: Key[E] = self._scope.schema.entity.key_of(item)
         return key

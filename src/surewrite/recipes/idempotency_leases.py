@@ -193,7 +193,7 @@ class LeasedEffects:
         ``key`` and ``payload`` get the arguments of the call. Raises ``EffectStillRunning`` and ``EffectUnknown`` where there is no
         answer. With an asynchronous database the decorated function is awaited, and so is the function itself if it is ``async``.
         """
-        return self._decorator(db, key, payload, lambda *_call: None)
+        return self._decorator(db, key, payload, lambda _arguments, _named: None)
 
     def handler(self, db: Runs[W], *, key: Callable[[Any], RecipeKey], payload: Callable[[Any], object] | None = None) -> Decorator[W]:
         """The same over a function of an event and a context, as Lambda calls it; ``key`` and ``payload`` get the event.

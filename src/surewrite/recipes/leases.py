@@ -206,7 +206,8 @@ class Lease:
         """Call ``function`` with the lease, renewed beside it, and give it back after; ``NotAcquired`` where it was never called.
 
         The function is not stopped when the lease is lost: it looks at ``state`` of what it is given, and checks the hold in
-        what it writes. ``Ran.state`` says whether the lease was held to the end.
+        what it writes. ``Ran.state`` says whether the lease was held to the end. Where the lease cannot be given back it runs out
+        by itself: the function's result, or its error, is what is told.
         """
         return Operation(lambda: self._run(function, wait_seconds))
 
@@ -314,15 +315,22 @@ class Lease:
         side = yield from start_side(Operation(lambda: self._keep(kept)))
         try:
             result = yield from call_user(function, kept)
-        except Exception:
+        except Exception as error:
             # Not of an interrupt: after one nothing may be sent, and the lease runs out by itself.
             yield from stop_side(side)
-            yield from self._release(kept.hold)
+            try:
+                yield from self._release(kept.hold)
+            except SurewriteError as failure:
+                error.add_note(f"surewrite: the lease was not given back, it runs out by itself: {failure}")
             raise
         yield from stop_side(side)
         moment = yield from now()
         lasted = kept.state is LeaseState.HELD and kept.hold.remaining_seconds(moment) > 0.0
-        state = yield from self._release(kept.hold)
+        try:
+            state = yield from self._release(kept.hold)
+        except SurewriteError:
+            # The function is done. A lease that is not given back runs out by itself, and keeps others waiting until then.
+            state = LeaseState.NOT_HELD
         if kept.state is LeaseState.HELD and not lasted:
             kept.state = LeaseState.LOST if state is LeaseState.LOST else LeaseState.NOT_HELD
         return Ran(result, kept.state)
