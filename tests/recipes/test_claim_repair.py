@@ -114,6 +114,17 @@ async def test_a_value_that_two_items_have_is_told_and_left_to_people(db, shop, 
     assert not report.clean
 
 
+@TRANSACTIONS
+@pytest.mark.parametrize("repair", [False, True])
+async def test_a_value_that_two_items_have_and_none_has_claimed_is_told_in_the_same_run(db, shop, store, repair) -> None:
+    await store(user_item("a", "x"))
+    await store(user_item("b", "x"))
+    missing, taken = (await db.run(repair_claims(shop, User, dry_run=not repair))).findings
+    assert (missing.fault, missing.repaired) == (MISSING, repair)
+    assert (taken.fault, taken.holder, taken.repaired) == (TAKEN, missing.item, False)
+    assert {missing.item, taken.item} == {A, B}
+
+
 async def test_a_claim_that_names_no_item_of_the_type_is_told_and_left(db, shop, store) -> None:
     await store(claim_item("m1", "nonsense"))
     report = await db.run(repair_claims(shop, User))

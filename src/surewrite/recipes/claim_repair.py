@@ -41,7 +41,7 @@ class ClaimFault(Enum):
 
     STRAY = "a value is claimed for an item that has not got it"
     MISSING = "an item has a value that is not claimed"
-    TAKEN = "an item has a value that is claimed for another item, which has it too"
+    TAKEN = "an item has a value that another item has too, which it is claimed for or was found first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,8 @@ class ClaimCheck:
         self._progress = progress
         self._repairs = repairs
         self._report = ClaimsReport()
+        # Items that were found without their claims: where two of them have one value, neither claim tells so.
+        self._wanting: dict[str, Key[Any]] = {}
 
     def run(self) -> Steps[ClaimsReport]:
         """Claims first: a value that a stray claim holds is then free for the item that has it."""
@@ -160,17 +162,18 @@ class ClaimCheck:
         self._report = replace(self._report, items=self._report.items + len(page))
 
     def _look_at_item(self, entity: Any, claimed: str, field: str, claim: Any) -> Steps[None]:
-        key = self._key_of(entity)
+        key: Key[Any] = self._scope.schema.entity.key_of(entity)
         item = yield from self._item(key)
         if item is None or claimed not in self._scope.schema.claims_of(item) or _stamp(self._scope, item) != _stamp_of(entity):
             # It was written since the page was read, and its claims with it.
             return
-        holder = None if claim is None else owner_key(self._scope, claim.owner)
+        holder = self._wanting.get(claimed) if claim is None else owner_key(self._scope, claim.owner)
         held = None if holder is None else (yield from self._item(holder))
         if held is not None and claimed in self._scope.schema.claims_of(held):
             self._add(ClaimFinding(ClaimFault.TAKEN, field, claimed, key, holder))
             return
         finding = ClaimFinding(ClaimFault.MISSING, field, claimed, key)
+        self._wanting[claimed] = key
         if self._repairs:
             draft = TransactionDraft(self._scope.environment)
             draft.check(self._scope, key, self._as_seen(item))
@@ -203,11 +206,6 @@ class ClaimCheck:
         tree = all_of(exists(key), _has_stamp(self._scope, _stamp(self._scope, item)).tree, *values)
         assert tree is not None
         return Condition(schema.entity, tree)
-
-    def _key_of(self, entity: Any) -> Key[Any]:
-        values = {name: getattr(entity, name) for name in self._scope.schema.definition.key_fields}
-        key: Key[Any] = self._scope.schema.entity.key_of(**values)
-        return key
 
 
 def _stamp(scope: Scope, item: Item) -> str | None:
