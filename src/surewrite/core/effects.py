@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from surewrite.core.answers import Answer
+from surewrite.core.frozen import quickly_made
 from surewrite.core.requests import Request
 
 R = TypeVar("R")
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Send:
     """Make one attempt, waiting at most ``timeout_seconds`` for its answer. Answered with an ``Answer``."""
@@ -33,6 +35,7 @@ class Pause:
     seconds: float
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Moment:
     """One reading of the clocks, in seconds.
