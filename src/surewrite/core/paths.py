@@ -163,6 +163,12 @@ class NumberOperand(Operand[O, T]):
     def __sub__(self, other: T | Path[O, T] | NumberOperand[O, T]) -> Operand[O, T]:
         return self._path.computed(self.tree, "-", other)
 
+    def __radd__(self, other: T) -> Operand[O, T]:
+        return self._path.computed_from(other, "+", self.tree)
+
+    def __rsub__(self, other: T) -> Operand[O, T]:
+        return self._path.computed_from(other, "-", self.tree)
+
 
 class NumberPath(OrderedPath[O, T]):
     """A path to a number."""
@@ -176,10 +182,10 @@ class NumberPath(OrderedPath[O, T]):
         return self.computed(self.name, "-", other)
 
     def __radd__(self, other: T) -> Operand[O, T]:
-        return Operand(self.owner, Arithmetic("+", self._encoded(other), self.name))
+        return self.computed_from(other, "+", self.name)
 
     def __rsub__(self, other: T) -> Operand[O, T]:
-        return Operand(self.owner, Arithmetic("-", self._encoded(other), self.name))
+        return self.computed_from(other, "-", self.name)
 
     def add(self, amount: T, /) -> Change[O]:
         """Add to the stored number; to 0 where nothing is stored. Not idempotent: sent twice it counts twice."""
@@ -195,6 +201,10 @@ class NumberPath(OrderedPath[O, T]):
         if isinstance(right, Arithmetic):
             raise InvalidRequest(f"{self._label}: the service takes one + or - in a change")
         return Operand(self.owner, Arithmetic(operator, left, right))
+
+    def computed_from(self, constant: object, operator: expressions.Sign, right: expressions.Operand) -> Operand[O, T]:
+        """A constant plus or minus what is stored."""
+        return Operand(self.owner, Arithmetic(operator, self._encoded(constant), right))
 
 
 class TextPath(OrderedPath[O, T]):
@@ -305,6 +315,10 @@ class ListOperand(Operand[O, T]):
     def followed_by(self, other: T | Path[O, T]) -> Operand[O, T]:
         """This list and then the other one."""
         return Operand(self.owner, ListAppend(self.tree, self._path.part_of_list(other)))
+
+    def preceded_by(self, other: T | Path[O, T]) -> Operand[O, T]:
+        """The other list and then this one."""
+        return Operand(self.owner, ListAppend(self._path.part_of_list(other), self.tree))
 
 
 class ListPath(Path[O, list[U] | tuple[U, ...]]):
