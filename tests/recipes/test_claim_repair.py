@@ -114,8 +114,7 @@ async def test_a_value_that_two_items_have_is_told_and_left_to_people(db, shop, 
     assert not report.clean
 
 
-@TRANSACTIONS
-@pytest.mark.parametrize("repair", [False, True])
+@pytest.mark.parametrize("repair", [False, pytest.param(True, marks=TRANSACTIONS)])
 async def test_a_value_that_two_items_have_and_none_has_claimed_is_told_in_the_same_run(db, shop, store, repair) -> None:
     await store(user_item("a", "x"))
     await store(user_item("b", "x"))
