@@ -17,6 +17,7 @@ from surewrite.cli.racing.catalogue import SCENARIOS
 from surewrite.cli.racing.events import chosen, deliveries, lines
 from surewrite.cli.racing.runner import Verdict
 from surewrite.cli.racing.scenario import Measured, RacePlan, difference_in_words
+from surewrite.testing.faults import FaultRates
 
 pytestmark = pytest.mark.real_time
 
@@ -65,6 +66,12 @@ def test_a_race_that_makes_no_sense_is_refused_before_it_starts(words: list[str]
 def test_an_empty_target_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["race", "--backend", "", "--scenario", "counter", "--rounds", "1"]) == 2
     assert "cannot connect to ''" in capsys.readouterr().err
+
+
+def test_a_naive_writer_that_is_never_answered_ends_the_race_with_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("surewrite.cli.racing.writers._rates", lambda loss: FaultRates(lose_request=1.0))
+    assert main(["race", "--backend", "memory:", "--scenario", "counter", "--rounds", "1", "--writers", "1"]) == 1
+    assert "sent GetItem 200 times and was never answered" in capsys.readouterr().err
 
 
 def test_a_result_is_right_only_if_the_figure_and_all_beside_it_are() -> None:

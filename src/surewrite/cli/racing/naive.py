@@ -7,7 +7,7 @@ from typing import Any
 
 from surewrite.cli.racing.scenario import Stage
 from surewrite.client import Database
-from surewrite.errors import ConnectionFailed, OutcomeUnknown, ServiceFault
+from surewrite.errors import ConnectionFailed, OutcomeUnknown, ServiceFault, SurewriteError
 
 RESENDS_MAX = 200
 
@@ -16,7 +16,7 @@ BUSY = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException
 TypedItem = dict[str, dict[str, Any]]
 
 
-class GaveUp(Exception):
+class GaveUp(SurewriteError):
     """A naive writer was never answered."""
 
 
@@ -30,7 +30,7 @@ def call(db: Database, operation: str, body: Mapping[str, Any]) -> Mapping[str, 
         except ServiceFault as fault:
             if fault.code not in BUSY:
                 raise
-    raise GaveUp(operation)
+    raise GaveUp(f"a naive writer sent {operation} {RESENDS_MAX} times and was never answered: is the target up?")
 
 
 def key(partition: str, sort: str) -> TypedItem:
