@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 
+_BLOCK_BYTES = 64
+_PADS = (0x36, 0x5C)
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -61,7 +64,7 @@ class Signer:
     ``signing_key`` of the same scope; ``stamp`` is the value of the X-Amz-Date header.
     """
 
-    __slots__ = ("_canonical", "_credential", "_keyed", "_scoped")
+    __slots__ = ("_canonical", "_credential", "_inner", "_outer", "_scoped")
 
     def __init__(
         self, method: str, path: str, query: str, headers: Sequence[tuple[str, str]], *, access_key_id: str, key: bytes, stamp: str, scope: Scope
@@ -71,8 +74,9 @@ class Signer:
         self._canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n".encode()
         self._scoped = f"{ALGORITHM}\n{stamp}\n{scope.text}\n".encode()
         self._credential = f"{ALGORITHM} Credential={access_key_id}/{scope.text}, SignedHeaders={names}, Signature=".encode("ascii")
-        # A copy of it costs half of a new one.
-        self._keyed = hmac.new(key, digestmod="sha256")
+        # Both hashes of an HMAC (RFC 2104) as they are once they have read the key, which is shorter than a block. To copy them takes half of
+        # the time that hmac takes.
+        self._inner, self._outer = (hashlib.sha256(bytes(byte ^ pad for byte in key.ljust(_BLOCK_BYTES, b"\0"))) for pad in _PADS)
 
     def string_to_sign(self, body: bytes) -> bytes:
         """What the signing key signs: the hash of the canonical request, whose last line is the hash of the body."""
@@ -81,6 +85,7 @@ class Signer:
 
     def authorization(self, body: bytes) -> bytes:
         """The value of the Authorization header. About 4 µs."""
-        keyed = self._keyed.copy()
-        keyed.update(self.string_to_sign(body))
-        return self._credential + keyed.hexdigest().encode()
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(self.string_to_sign(body))
+        outer.update(inner.digest())
+        return self._credential + outer.hexdigest().encode()

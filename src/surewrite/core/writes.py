@@ -30,7 +30,9 @@ def create(scope: Scope, entity: Any) -> Steps[Applied[Any] | Refused[Any]]:
     if scope.schema.uniques and create_moves_claims(scope, entity):
         return (yield from unique_writes.create(scope, entity))
     occasion = yield from _occasion()
-    return (yield from _put_planned(scope, entity, plan_create(scope, entity, occasion, NO_OPTIONS), occasion.moment))
+    plan = plan_create(scope, entity, occasion, NO_OPTIONS)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    return conclude(scope, plan, ending, occasion.moment, entity)
 
 
 def put(scope: Scope, entity: Any, options: Options) -> Steps[Applied[Any] | Refused[Any]]:
@@ -38,7 +40,9 @@ def put(scope: Scope, entity: Any, options: Options) -> Steps[Applied[Any] | Ref
     if scope.schema.uniques and put_moves_claims(scope, entity, options):
         return (yield from unique_writes.put(scope, entity, options))
     occasion = yield from _occasion()
-    return (yield from _put_planned(scope, entity, plan_put(scope, entity, occasion, options), occasion.moment))
+    plan = plan_put(scope, entity, occasion, options)
+    ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
+    return conclude(scope, plan, ending, occasion.moment, entity)
 
 
 def update(scope: Scope, target: Any, changes: Sequence[Change[Any]], options: Options) -> Steps[Applied[Any] | Refused[Any]]:
@@ -92,10 +96,6 @@ def put_planned(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps
     """Send a plan that stores ``entity`` whole, made at ``started``. It must demand that what it replaces, if anything, claims nothing."""
     if scope.schema.uniques and create_moves_claims(scope, entity):
         return (yield from unique_writes.put_planned(scope, entity, plan))
-    return (yield from _put_planned(scope, entity, plan, started))
-
-
-def _put_planned(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[Applied[Any] | Refused[Any]]:
     ending = yield from attempt_until_decided(scope.environment, plan, started)
     return conclude(scope, plan, ending, started, entity)
 
