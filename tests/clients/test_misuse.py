@@ -109,7 +109,8 @@ def test_a_plain_default_is_refused() -> None:
         (lambda accounts: accounts.put(Account(id="a"), condition=Account.balance.exists), "a condition is made by a field"),
         (lambda accounts: accounts.put(Account(id="a"), condition=True), "a condition is made by a field"),
         (lambda accounts: accounts.get("alice"), "key"),
-        (lambda accounts: accounts.create(None), "Account"),
+        (lambda accounts: accounts.create(None), r"expected an entity, not NoneType: write Account\(\.\.\.\)"),
+        (lambda accounts: accounts.create(KEY), "expected an entity, not a key"),
     ],
 )
 async def test_a_call_that_makes_no_sense_is_refused_before_anything_is_sent(lossy, call, says) -> None:
@@ -117,6 +118,13 @@ async def test_a_call_that_makes_no_sense_is_refused_before_anything_is_sent(los
     with pytest.raises(sw.InvalidRequest, match=says):
         await call(db.table("surewrite-test-no-such-table").of(Account))
     assert faults.sent == 0
+
+
+@pytest.mark.parametrize("given", ["Account", Account(id="a"), dict])
+async def test_a_table_of_what_is_no_class_of_entities_is_refused(lossy, given) -> None:
+    db, _ = lossy()
+    with pytest.raises(sw.InvalidRequest, match="expected the class of the entities"):
+        db.table("shop").of(given)
 
 
 def test_a_key_of_a_type_without_a_version_demands_none() -> None:

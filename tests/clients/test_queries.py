@@ -286,7 +286,7 @@ def refused(call: Callable[[Any], Any], match: str) -> Any:
         refused(lambda shop: shop.of(Order).query(Order.key_of("c5", 1)), "takes a partition"),
         refused(lambda shop: shop.of(Order).query(C5, sort_key="ORDER#"), "takes a condition such as"),
         refused(lambda shop: shop.of(Order).query(C5, sort_key=sw.begins_with("")), "never empty"),
-        refused(lambda shop: shop.of(Order).query(C5, sort_key=sw.ge(3)), "the sort key is text"),
+        refused(lambda shop: shop.of(Order).query(C5, sort_key=sw.ge(3)), "the sort key is text, made by 'ORDER#"),
         refused(lambda shop: shop.of(Order).query(C5, sort_key=sw.between("b", "a")), "lower bound first"),
         refused(lambda shop: shop.of(Order).query(C5, limit=0), "at least 1 entity"),
         refused(lambda shop: shop.of(Order).query(C5, limit=True), "at least 1 entity"),

@@ -79,6 +79,17 @@ def test_a_version_is_an_index_key_only_alone() -> None:
             v: Attribute[int | None] = sw.version()
 
 
+def test_the_partition_of_an_index_can_be_that_of_an_entity() -> None:
+    class Ticket(Entity, discriminator="T", partition_key="{id}", indexes=(sw.global_index("queue", partition_key="{state}#{level}"),)):
+        id: Attribute[str]
+        state: Attribute[str | None] = sw.attribute(default=None)
+        level: Attribute[int] = sw.attribute(default=2)
+
+    assert Ticket.index_partition_of("queue", Ticket(id="a", state="open")) == Ticket.index_partition_of("queue", "open", 2)
+    with pytest.raises(sw.InvalidRequest, match="without state is not in the index"):
+        Ticket.index_partition_of("queue", Ticket(id="a"))
+
+
 def test_indexes_are_inherited_and_can_be_given_anew() -> None:
     thing = entity(state())
 

@@ -177,6 +177,14 @@ def test_key_values_are_taken_in_template_order_or_by_name() -> None:
     assert Event.partition_of().partition == ("S", "EVENTS")
 
 
+def test_the_key_of_an_entity_is_made_of_its_fields() -> None:
+    tally = Tally(name="x", day=DAY)
+    assert Tally.key_of(tally) == Tally.key_of("x", DAY)
+    assert Tally.key_of(tally).values == Tally.key_of("x", DAY).values
+    assert Tally.partition_of(tally) == Tally.partition_of("x")
+    assert Account.key_of(Account(id="a")).if_version(3) == Account.key_of("a").if_version(3)
+
+
 anything: Any = Tally
 
 
@@ -194,6 +202,8 @@ anything: Any = Tally
         (lambda: anything.partition_of("x", DAY), "takes 1 values, not 2"),
         (lambda: Account.key_of(1, 2, 3), "takes 1 values, not 3"),
         (lambda: Account.key_of(1), "Account.id takes str, not int"),
+        (lambda: Account.key_of(Tally(name="x", day=DAY)), "Account.id takes str, not Tally"),
+        (lambda: Tally.key_of(Tally(name="x", day=DAY), DAY), "Tally.name takes str, not Tally"),
     ],
 )
 def test_wrong_key_values_are_refused_with_the_call_to_write(make: Callable[[], Any], reason: str) -> None:

@@ -220,6 +220,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: (Order.stock == 1) | (Other.stock == 1), "Order and Other"),
     (anything.stock.is_in, "1 to 100 values, not 0"),
     (lambda: anything.stock.is_in(*range(101)), "1 to 100 values, not 101"),
+    (lambda: anything.stock.is_in([1, 2]), "write .is_in(*values)"),
     (lambda: anything.stock.between(3, 1), "the lower bound first"),
     (lambda: anything.stock.has_type("X"), "has_type takes one of"),
     (lambda: anything.tags == frozenset(), "empty set"),

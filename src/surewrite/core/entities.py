@@ -119,7 +119,7 @@ class EntityBase:
 
     @classmethod
     def partition_of(cls, *parts: object, **named: object) -> Partition[Self]:
-        """The partition with these values: in the order in which the partition template names fields, or by name.
+        """The partition with these values: in the order in which the partition template names fields, or by name; or that of an entity of this type.
 
         Raises ``InvalidRequest`` for missing, unknown, empty or ill-typed values.
         """
@@ -131,8 +131,8 @@ class EntityBase:
     def index_partition_of(cls, index: str, /, *parts: object, **named: object) -> Partition[Self]:
         """The partition of an index with these values: ``Order.index_partition_of("by_status", "open")``.
 
-        Values come in the order in which the index's partition template names fields, or by name; those of a local index
-        are the table's. Raises ``InvalidRequest`` as ``partition_of`` does, and for an index that the class does not declare.
+        Values come in the order in which the index's partition template names fields, or by name, or from an entity of this
+        type; those of a local index are the table's. Raises ``InvalidRequest`` as ``partition_of`` does, and for an index that the class does not declare.
         """
         key = cls._definition.index(index).partition
         template = cls._definition.partition if key is None else key.template
@@ -204,7 +204,7 @@ class Entity(EntityBase):
 
     @classmethod
     def key_of(cls, *parts: object, **named: object) -> Target[Self]:
-        """The key with these values: in the order in which the templates name fields, partition before sort, or by name.
+        """The key with these values: in the order in which the templates name fields, partition before sort, or by name; or that of an entity of this type.
 
         Raises ``InvalidRequest`` for missing, unknown, empty or ill-typed values, and for keys over the service's limits.
         """
@@ -221,7 +221,7 @@ class VersionedEntity(EntityBase):
 
     @classmethod
     def key_of(cls, *parts: object, **named: object) -> VersionedKey[Self]:
-        """The key with these values: in the order in which the templates name fields, partition before sort, or by name.
+        """The key with these values: in the order in which the templates name fields, partition before sort, or by name; or that of an entity of this type.
 
         To change the item, say what its version must be: ``key.if_version(n)`` or ``key.ignore_version()``.
         Raises ``InvalidRequest`` for missing, unknown, empty or ill-typed values, and for keys over the service's limits.
@@ -276,6 +276,8 @@ def _key_parts(definition: Definition, parts: tuple[object, ...], named: Mapping
 
 
 def _key_values(definition: Definition, method: str, names: tuple[str, ...], parts: tuple[object, ...], named: Mapping[str, object]) -> dict[str, Any]:
+    if len(parts) == 1 and not named and isinstance(parts[0], definition.entity):
+        return {name: getattr(parts[0], name) for name in names}
     call = f"{definition.entity.__name__}.{method}({', '.join(names)})"
     if len(parts) > len(names):
         raise InvalidRequest(f"{call} takes {len(names)} values, not {len(parts)}")
@@ -303,6 +305,8 @@ def with_stored(entity: E, stored: Stored) -> E:
 
 def schema_of(entity: type[E]) -> Schema[E]:
     """How entities of the type become items and come back. Made once; raises ``InvalidRequest`` for a class without a key."""
+    if not (isinstance(entity, type) and issubclass(entity, EntityBase)):  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidRequest(f"expected the class of the entities, such as table.of(Order), not {entity!r:.80}")
     definition = definition_of(entity)
     if definition.schema is None:
         definition.schema = Schema(entity, definition)

@@ -49,8 +49,7 @@ def require_key(scope: Scope, given: Any) -> None:
     """Refuse what is no key; of an entity the text says how its key is written."""
     if is_key(given):
         return
-    of_entity = isinstance(given, scope.schema.entity)
-    values = ", ".join(f"entity.{name}" for name in scope.schema.definition.key_fields) if of_entity else "..."
+    values = "entity" if isinstance(given, scope.schema.entity) else "..."
     raise InvalidRequest(f"{scope.entity}: expected a key, not {type(given).__name__}: write {scope.entity}.key_of({values})")
 
 

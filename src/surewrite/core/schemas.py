@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar, cast
 
 from surewrite.core.codecs import INT, Codec, Undecodable, has_one_spelling
-from surewrite.core.definitions import Definition
+from surewrite.core.definitions import DEFINITION, Definition
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
 from surewrite.core.keys import Key, Target, VersionedKey
@@ -283,13 +283,18 @@ class BoundSchema(Generic[E]):
     def key_of_entity(self, entity: E) -> Item:
         """The key attributes that the fields of an entity make. Raises ``InvalidRequest`` for an entity of another type."""
         if type(entity) is not self.entity:
-            raise InvalidRequest(f"{type(entity).__name__} is no {self._name}: use the table of its own type")
+            raise InvalidRequest(self._no_entity(entity))
         values = entity.__dict__
         item: Item = {}
         for name, template in self._templates:
             letters, value = template.render(values)
             item[name] = {letters: value}
         return item
+
+    def _no_entity(self, given: object) -> str:
+        if hasattr(type(given), DEFINITION):
+            return f"{type(given).__name__} is no {self._name}: use the table of its own type"
+        return f"{self._name}: expected an entity, not {'a key' if isinstance(given, Key) else type(given).__name__}: write {self._name}(...)"
 
     # --------------------------------------------------------------------------------------------------------------- items
 

@@ -93,7 +93,7 @@ def _prefix(entity: str, prefix: object, template: KeyTemplate) -> AttributeValu
 
 
 def _encoded(entity: str, value: object, template: KeyTemplate) -> AttributeValue:
-    what = "is text" if template.is_field is None else f"is the field {template.is_field}"
+    what = f"is text, made by {template.text!r}" if template.is_field is None else f"is the field {template.is_field}"
     try:
         return _not_empty(entity, template.codec.store(value))
     except Unstorable as error:

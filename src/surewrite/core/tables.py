@@ -66,7 +66,11 @@ def _key_types(table: str, layout: TableLayout, schemas: Sequence[BoundSchema[An
 def _time_to_live(table: str, schemas: Sequence[BoundSchema[Any]]) -> str | None:
     names = {schema.time_to_live.stored_name: schema.entity.__name__ for schema in schemas if schema.time_to_live is not None}
     if len(names) > 1:
-        raise InvalidRequest(f"a table has one time to live attribute, and the entities of {table!r} declare {sorted(names)}: give them the same stored_as=")
+        told = " and ".join(f"{name!r} ({entity})" for name, entity in names.items())
+        raise InvalidRequest(
+            f"a table has one time to live attribute, and the entities of {table!r} declare {told}:"
+            " give them one name by stored_as=, or a recipe a table of its own"
+        )
     return next(iter(names), None)
 
 

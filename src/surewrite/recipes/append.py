@@ -102,10 +102,8 @@ class Append(Generic[E]):
         """What is stored under the message id of a result in doubt. Whatever keeps it from being seen, the doubt is what is told."""
         found: E | None = unknown.item
         if found is None:
-            schema = self._scope.schema
-            key = schema.entity.key_of(**{name: getattr(result, name) for name in schema.definition.key_fields})
             try:
-                found = yield from get_or_none(self._scope, key, consistent=True)
+                found = yield from get_or_none(self._scope, self._scope.schema.entity.key_of(result), consistent=True)
             except SurewriteError as error:
                 raise unknown from error
         if found is None:

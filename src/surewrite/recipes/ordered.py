@@ -385,7 +385,7 @@ class OrderedState(_Judge[E]):
         item = schema.to_item(state)
         condition = self._order.not_exists_or_lt(value)
         event = OrderedEvent(self._order.set(value), condition, (), {name: item.get(name) for name in self._compared})
-        key = schema.entity.key_of(**{name: getattr(state, name) for name in schema.definition.key_fields})
+        key = schema.entity.key_of(state)
         options = Options(condition=condition)
         return (
             yield from self._until_judged(
