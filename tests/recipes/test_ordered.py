@@ -11,7 +11,8 @@ from tests.schedules.world import START_SECONDS
 
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
-from surewrite.recipes.ordered import EventOutcome, Ordered, OrderedGroup, OrderedState, Tombstones
+from surewrite.recipes.ordered import Ordered, OrderedState
+from surewrite.recipes.ordered_events import EventOutcome, OrderedGroup, Tombstones
 from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, Step, Where
 
 APPLIED, ALREADY_STORED, SUPERSEDED, TIE = EventOutcome
@@ -132,7 +133,7 @@ async def test_a_stored_order_of_another_type_raises_instead_of_calling_every_ev
     await store({"pk": {"S": "MATCH#m1"}, "sk": {"S": "LIVE"}, "id": {"S": "m1"}, "score_at": {"S": "yesterday"}})
     with pytest.raises(sw.UndecodableItem, match="no event can ever be newer") as raised:
         await db.run(live(shop).apply(KEY, score(5, 1)))
-    assert (raised.value.field, raised.value.stored_type) == ("score_at", "S")
+    assert (raised.value.field, raised.value.stored_type, raised.value.key) == ("score_at", "S", KEY)
 
 
 async def test_a_deleted_item_is_not_brought_back_by_a_late_event_and_is_by_a_newer_one(db, shop) -> None:

@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from surewrite.recipes.leases import LeaseState as LeaseState
     from surewrite.recipes.leases import NotAcquired as NotAcquired
     from surewrite.recipes.leases import Ran as Ran
-    from surewrite.recipes.ordered import EventOutcome as EventOutcome
     from surewrite.recipes.ordered import Judged as Judged
     from surewrite.recipes.ordered import Ordered as Ordered
-    from surewrite.recipes.ordered import OrderedEvent as OrderedEvent
-    from surewrite.recipes.ordered import OrderedGroup as OrderedGroup
     from surewrite.recipes.ordered import OrderedState as OrderedState
     from surewrite.recipes.ordered import TieRule as TieRule
-    from surewrite.recipes.ordered import Tombstones as Tombstones
+    from surewrite.recipes.ordered_events import EventOutcome as EventOutcome
+    from surewrite.recipes.ordered_events import OrderedEvent as OrderedEvent
+    from surewrite.recipes.ordered_events import OrderedGroup as OrderedGroup
+    from surewrite.recipes.ordered_events import Tombstones as Tombstones
     from surewrite.recipes.outbox import Backlog as Backlog
     from surewrite.recipes.outbox import Bucket as Bucket
     from surewrite.recipes.outbox import Outbox as Outbox
@@ -114,7 +114,7 @@ _MODULES = {
     "EffectRunning": "idempotency_leases",
     "EffectStillRunning": "idempotency_leases",
     "EffectUnknown": "idempotency_leases",
-    "EventOutcome": "ordered",
+    "EventOutcome": "ordered_events",
     "ExactCounter": "counters",
     "FailedGuard": "guards",
     "Gapless": "sequences",
@@ -137,8 +137,8 @@ _MODULES = {
     "ListPart": "small_lists",
     "NotAcquired": "leases",
     "Ordered": "ordered",
-    "OrderedEvent": "ordered",
-    "OrderedGroup": "ordered",
+    "OrderedEvent": "ordered_events",
+    "OrderedGroup": "ordered_events",
     "OrderedState": "ordered",
     "Outbox": "outbox",
     "OutboxRow": "outbox",
@@ -152,7 +152,7 @@ _MODULES = {
     "SoftDeletes": "soft_deletes",
     "Stopped": "guards",
     "TieRule": "ordered",
-    "Tombstones": "ordered",
+    "Tombstones": "ordered_events",
     "TransactionalCounter": "counters",
     "ValueClaim": "uniqueness",
     "WindowedCounter": "counters",

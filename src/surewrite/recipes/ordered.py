@@ -4,45 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from enum import Enum
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from surewrite.core import writes
-from surewrite.core.conditions import Change, Condition
+from surewrite.core.conditions import Change
 from surewrite.core.effects import Operation, Steps, call_user, now
 from surewrite.core.entities import EntityBase, stored_state
-from surewrite.core.expressions import Remove, SetTo, Value
 from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, Target
 from surewrite.core.outcomes import Applied, RefusalReason, Refused
 from surewrite.core.paths import OrderedPath, Path
 from surewrite.core.plans import expired_before
 from surewrite.core.reads import get_item
-from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
-from surewrite.core.values import AttributeValue, Item, compare, equal, type_of
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled, UndecodableItem
+from surewrite.core.scopes import Occasion, Options, ScopedTable
+from surewrite.core.values import AttributeValue, Item
+from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
+from surewrite.recipes.ordered_events import EventOutcome, OrderedEvent, OrderedGroup, Tombstones, constants_of, name_of
 
 E = TypeVar("E", bound=EntityBase)
 
 ROUNDS_MAX: Final = 8
 """A refusal that no order explains means that the item changed in between: the event is judged again, so many times."""
-
-HORIZON_SECONDS: Final = 300
-"""A request may be executed so long after it was sent: the life of a signature."""
-
-
-class EventOutcome(Enum):
-    """What became of an event. A consumer commits them all, and has ``TIE`` looked at."""
-
-    APPLIED = "applied"
-    """The item holds the event."""
-    ALREADY_STORED = "already stored"
-    """The item holds the same order with the same content: a second delivery, or an own write whose answer was lost."""
-    SUPERSEDED = "superseded"
-    """Something newer is stored, or the rule for ties kept what is stored. Whether this event was ever stored is not said."""
-    TIE = "tie"
-    """The item holds the same order with other content: two events were given one order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,86 +46,6 @@ choose alike whichever of the two came first, or the end depends on the order of
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Tombstones(Generic[E]):
-    """How a type is deleted by an event: ``deleted`` is set, and ``expires``, its time to live, removes the item later.
-
-    ``lateness_seconds_most`` is how long after the deletion an older event may still come. The tombstone stays that long
-    and five minutes more, the life of a request.
-    """
-
-    deleted: Path[E, bool]
-    expires: OrderedPath[E, datetime]
-    lateness_seconds_most: float
-
-    def marks(self, server_seconds: float) -> tuple[Change[E], ...]:
-        """The changes that make a tombstone."""
-        end = datetime.fromtimestamp(server_seconds, UTC) + timedelta(seconds=self.lateness_seconds_most + HORIZON_SECONDS)
-        return (self.deleted.set(value=True), self.expires.set(end))
-
-    def unmarks(self) -> tuple[Change[E], ...]:
-        """The changes that make it an item again."""
-        return (self.deleted.set(value=False), self.expires.remove())
-
-    def names(self) -> frozenset[str]:
-        return frozenset((_name(self.deleted), _name(self.expires)))
-
-
-class OrderedGroup(Generic[E]):
-    """Fields that one kind of event sets, all of them each time, and the field that holds the order of such an event.
-
-    An order is a number of the producer or the time of the event. It orders only what one source numbers: times of
-    several producers are as good as their clocks, and offsets of Kafka compare within one partition.
-    """
-
-    __slots__ = ("fields", "order")
-
-    def __init__(self, order: OrderedPath[E, Any], *fields: Path[E, Any]) -> None:
-        self.order = order
-        self.fields = fields
-
-    def event(self, order: Any, *changes: Change[E]) -> OrderedEvent[E]:
-        """An event of this group. Raises ``InvalidRequest`` unless the changes set or remove every field of the group, and no other, to constants."""
-        expected = sorted(_name(path) for path in self.fields)
-        if sorted(str(change.tree.target.parts[0]) for change in changes) != expected:
-            raise InvalidRequest(f"an event sets each field of its group once ({', '.join(expected)}): one left out would keep the value of an older event")
-        return OrderedEvent(self.order.set(order), self.order.not_exists_or_lt(order), changes)
-
-
-class OrderedEvent(Generic[E]):
-    """What an event says of one group of fields. Make it with ``OrderedGroup.event``; it may be applied any number of times."""
-
-    __slots__ = ("changes", "condition", "order", "order_name", "wanted")
-
-    def __init__(
-        self, order: Change[E], condition: Condition[E], changes: Sequence[Change[E]], wanted: Mapping[str, AttributeValue | None] | None = None
-    ) -> None:
-        value = _constant(order)
-        if value is None:
-            raise InvalidRequest("an event without an order cannot be put in order")
-        self.order = value
-        self.order_name = str(order.tree.target.parts[0])
-        self.wanted = _constants(changes) if wanted is None else wanted
-        self.changes = (order, *changes)
-        self.condition = condition
-
-    def judge(self, scope: Scope, item: Item) -> EventOutcome | None:
-        """What the stored item says of the event; ``None`` if it holds an older order, or none. Raises ``UndecodableItem`` for an order of another type."""
-        stored = item.get(self.order_name)
-        if stored is None:
-            return None
-        if type_of(stored) != type_of(self.order):
-            message = f"{scope.entity}: the stored order {self.order_name!r} is of type {type_of(stored)}, so no event can ever be newer; nothing was written"
-            raise UndecodableItem(message, entity=scope.schema.entity, field=self.order_name, stored_type=type_of(stored))
-        difference = compare(stored, self.order)
-        if difference is None or difference < 0:
-            return None
-        if difference > 0:
-            return EventOutcome.SUPERSEDED
-        same = all(_same(item.get(name), wanted) for name, wanted in self.wanted.items())
-        return EventOutcome.ALREADY_STORED if same else EventOutcome.TIE
-
-
 class _Judge(Generic[E]):
     """What the two forms share: sending an event, and judging the item that refused it."""
 
@@ -157,7 +59,7 @@ class _Judge(Generic[E]):
                 f"{self._scope.entity}: a tie that a function settles is written by compare and set, and this table has its stamps switched off"
             )
         ttl = self._scope.schema.time_to_live
-        if tombstones is not None and (ttl is None or ttl.stored_name != _name(tombstones.expires)):
+        if tombstones is not None and (ttl is None or ttl.stored_name != name_of(tombstones.expires)):
             raise InvalidRequest(f"{self._scope.entity}: tombstones expire by the time to live of the type: declare the field by sw.time_to_live()")
 
     def _until_judged(
@@ -314,13 +216,13 @@ class Ordered(_Judge[E]):
             yield from self._until_judged(
                 key,
                 lambda: writes.upsert(self._scope, key, changes, options),
-                lambda item: self._judge_all(events, item, deleted=deleted),
+                lambda item: self._judge_all(events, key, item, deleted=deleted),
                 lambda stored: self._with_events(stored, events, beside),
             )
         )
 
-    def _judge_all(self, events: Sequence[OrderedEvent[E]], item: Item, *, deleted: bool | None) -> EventOutcome | None:
-        found = [event.judge(self._scope, item) for event in events]
+    def _judge_all(self, events: Sequence[OrderedEvent[E]], key: Key[E], item: Item, *, deleted: bool | None) -> EventOutcome | None:
+        found = [event.judge(self._scope, key, item) for event in events]
         if EventOutcome.SUPERSEDED in found:
             return EventOutcome.SUPERSEDED
         if all(outcome is None for outcome in found):
@@ -329,7 +231,7 @@ class Ordered(_Judge[E]):
             return EventOutcome.TIE
         if self._tombstones is None or deleted is None:
             return EventOutcome.ALREADY_STORED
-        stored = item.get(_name(self._tombstones.deleted), {}).get("BOOL", False)
+        stored = item.get(name_of(self._tombstones.deleted), {}).get("BOOL", False)
         return EventOutcome.ALREADY_STORED if stored is deleted else EventOutcome.TIE
 
     def _with_events(self, stored: E, events: Sequence[OrderedEvent[E]], beside: Sequence[Change[E]]) -> E:
@@ -337,10 +239,10 @@ class Ordered(_Judge[E]):
         values: dict[str, AttributeValue | None] = {}
         for event in events:
             values |= {event.order_name: event.order, **event.wanted}
-        return self._with_constants(stored, values | _constants(beside))
+        return self._with_constants(stored, values | constants_of(beside))
 
     def _clear(self, path: Path[E, Any]) -> Change[E]:
-        field = self._fields[_name(path)]
+        field = self._fields[name_of(path)]
         if not path.required and (field.optional or field.is_set):
             return path.remove()
         if field.has_default:
@@ -363,7 +265,7 @@ class OrderedState(_Judge[E]):
         if schema.version is not None:
             raise InvalidRequest(f"{self._scope.entity}: a put of a whole state replaces any version; use a type without one, or Ordered")
         self._order = order
-        self._field = next(field for field in schema.fields if field.stored_name == _name(order))
+        self._field = next(field for field in schema.fields if field.stored_name == name_of(order))
         self._compared = tuple(field.stored_name for field in schema.fields if field.role == "plain" and field.stored_name != self._field.stored_name)
 
     def put(self, state: E) -> Operation[Judged[E]]:
@@ -391,7 +293,7 @@ class OrderedState(_Judge[E]):
             yield from self._until_judged(
                 key,
                 lambda: writes.put(self._scope, state, options),
-                lambda found: event.judge(self._scope, found),
+                lambda found: event.judge(self._scope, key, found),
                 lambda stored: _with_values_of(stored, state, schema.fields),
             )
         )
@@ -399,14 +301,14 @@ class OrderedState(_Judge[E]):
     def _delete(self, key: Target[E], order: Any) -> Steps[Judged[E]]:
         marks = yield from self._marks()
         assert self._tombstones is not None
-        wanted: Item = {_name(self._tombstones.deleted): {"BOOL": True}}
+        wanted: Item = {name_of(self._tombstones.deleted): {"BOOL": True}}
         event = OrderedEvent(self._order.set(order), self._order.not_exists_or_lt(order), (), wanted)
         return (
             yield from self._until_judged(
                 key,
                 lambda: writes.upsert(self._scope, key, (*event.changes, *marks), Options(condition=event.condition)),
-                lambda found: event.judge(self._scope, found),
-                lambda stored: self._with_constants(stored, _constants(marks)),
+                lambda found: event.judge(self._scope, key, found),
+                lambda stored: self._with_constants(stored, constants_of(marks)),
             )
         )
 
@@ -417,31 +319,6 @@ def _tried(write: Callable[[], Steps[Applied[Any] | Refused[Any]]]) -> Steps[App
         return (yield from write())
     except OutcomeUnknown as unknown:
         return unknown
-
-
-def _name(path: Path[Any, Any]) -> str:
-    return str(path.name.parts[0])
-
-
-def _constants(changes: Sequence[Change[Any]]) -> dict[str, AttributeValue | None]:
-    return {str(change.tree.target.parts[0]): _constant(change) for change in changes}
-
-
-def _constant(change: Change[Any]) -> AttributeValue | None:
-    """What the field holds after the change; ``None`` for nothing."""
-    match change.tree:
-        case SetTo(operand=Value(value=value)):
-            return None if "NULL" in value else value
-        case Remove():
-            return None
-        case _:
-            raise InvalidRequest(f"an event says what a field is then, by set or remove, and {change!r} depends on what is stored")
-
-
-def _same(stored: AttributeValue | None, wanted: AttributeValue | None) -> bool:
-    if stored is None or "NULL" in stored:
-        return wanted is None
-    return wanted is not None and equal(stored, wanted)
 
 
 def _with_values_of(stored: E, other: E, fields: Sequence[FieldInfo]) -> E:

@@ -5,7 +5,8 @@ from datetime import datetime
 from decimal import Decimal
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
-from surewrite.recipes.ordered import Judged, EventOutcome
+from surewrite.recipes.ordered import Judged
+from surewrite.recipes.ordered_events import EventOutcome
 from surewrite.recipes.guards import Kept
 
 

@@ -16,9 +16,10 @@ from surewrite.core.outcomes import Applied
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.plans import Plan
 from surewrite.core.scopes import Occasion, Options
-from surewrite.recipes import ordered, queue_batches, soft_deletes
+from surewrite.recipes import ordered_events, queue_batches, soft_deletes
 from surewrite.recipes.guards import Guards, Kept
-from surewrite.recipes.ordered import EventOutcome, Judged, Ordered, OrderedEvent, OrderedGroup
+from surewrite.recipes.ordered import Judged, Ordered
+from surewrite.recipes.ordered_events import EventOutcome, OrderedEvent, OrderedGroup
 from surewrite.recipes.small_lists import SmallList
 from surewrite.recipes.soft_deletes import SoftDeletes
 from surewrite.testing.planting.bug import PlantedBug, replaced
@@ -45,7 +46,7 @@ def _tie_is_taken_for_a_repeat() -> Plant:
     def same(stored: Any, wanted: Any) -> bool:  # noqa: ARG001
         return True
 
-    return replaced(ordered, _same=same)
+    return replaced(ordered_events, _same=same)
 
 
 def _deletion_leaves_nothing() -> Plant:

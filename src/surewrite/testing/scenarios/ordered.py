@@ -6,7 +6,8 @@ from datetime import datetime
 
 import surewrite as sw
 from surewrite import Attribute, Entity
-from surewrite.recipes.ordered import Judged, Ordered, OrderedEvent, OrderedGroup, Tombstones
+from surewrite.recipes.ordered import Judged, Ordered
+from surewrite.recipes.ordered_events import OrderedEvent, OrderedGroup, Tombstones
 from surewrite.testing.clients import AsyncClient
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.simulator import World
