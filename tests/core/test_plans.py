@@ -18,7 +18,8 @@ EXPECTED = Expected(3, "3:old", "1:birth")
 
 def plan(verb: Any = "put", guard: Guard = Guard.STAMPED, **facts: Any) -> Plan:
     given = {"stamp": "4:mine", "version": 4, "expected": EXPECTED if guard in (Guard.STAMPED, Guard.STAMPED_DELETE) else None} | facts
-    return Plan(verb, "Thing", "THING", NAMES, {"pk": {"S": "a"}}, {"TableName": "things"}, guard, **given)
+    names = given.pop("names", NAMES)
+    return Plan(verb, "Thing", "THING", names, {"pk": {"S": "a"}}, {"TableName": "things"}, guard, **given)
 
 
 def item(version: int | None = 3, stamp: str | None = "3:old", birth: str | None = "1:birth", **more: Any) -> dict[str, Any]:
@@ -81,6 +82,18 @@ def test_the_item_that_refuses_a_save_is_read_by_the_version_rule(stored: Any, e
 )
 def test_the_item_that_refuses_a_delete_of_a_loaded_entity_is_read_by_its_birth(stored: Any, expected: AnswerClass) -> None:
     assert classify_refusal(plan("delete", Guard.STAMPED_DELETE, stamp=None, version=None), stored, shows_items=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [(item(None, "-:other"), A.OTHER), (item(None, "-:old"), A.NEVER), (item(None, "-:new", "-:new"), A.REBORN)],
+    ids=["changed, or put back by who had loaded it", "as loaded", "another life"],
+)
+def test_the_item_that_refuses_a_delete_without_a_version_may_have_been_put_back(stored: Any, expected: AnswerClass) -> None:
+    unversioned = plan(
+        "delete", Guard.STAMPED_DELETE, stamp=None, version=None, expected=Expected(None, "-:old", "1:birth"), names=Names("_s", "_b", None, "_type", "ttl")
+    )
+    assert classify_refusal(unversioned, stored, shows_items=True) is expected
 
 
 def test_without_stamps_nothing_but_the_own_stamp_proves_anything() -> None:

@@ -161,7 +161,8 @@ VERBS = (
         Note,
         _note,
         lambda t, n: t.try_delete(n, if_unchanged=True),
-        ("gone gone gone gone", "once VERSION_CONFLICT gone gone"),
+        # Without a version an item that others wrote may have been put back, birth and all, by who had loaded it before.
+        ("gone gone gone gone", "once unknown gone gone"),
         at_most_once=True,
     ),
     Verb("delete by key", Note, _note, lambda t, _: t.try_delete(NOTE), ("gone applied gone applied", "applied applied gone applied")),

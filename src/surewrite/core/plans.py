@@ -189,9 +189,10 @@ def _classify_expected(plan: Plan, expected: Expected, item: Item) -> AnswerClas
         return AnswerClass.OTHER
     if birth != expected.birth:
         return AnswerClass.REBORN if birth is not None else AnswerClass.OTHER
-    if plan.guard.deletes:
+    if plan.guard.deletes and plan.names.version is not None:
         # The loaded life goes on, so no attempt has deleted it; its stamp moved on or the caller's condition was
-        # judged on the very state that was loaded, so none ever can.
+        # judged on the very state that was loaded, so none ever can. Without a version that is not so: whoever had
+        # loaded the item can put it back after the delete, with its birth.
         return AnswerClass.NEVER
     stamp = stored_text(item, plan.names.stamp)
     if stamp == expected.stamp and has_version(item, plan.names.version, expected.version):

@@ -30,6 +30,12 @@ def _stored(*others_: others.Other, actions_max: int = 4) -> World:
     return World((subjects.STOCK,), others_, actions_max)
 
 
+_PRICED = World(
+    (subjects.PRICE,),
+    (others.save(Price), others.delete(Price), others.create(Price(id=ITEM_ID)), others.put("puts back what it had loaded", subjects.loaded_price())),
+    FIVE,
+)
+
 VERSIONED = (
     Case(
         "save",
@@ -89,13 +95,8 @@ VERSIONED = (
         World((subjects.STOCK,), RELEASES, 3, hides_items=True),
         LIFE,
     ),
-    Case(
-        "put-if-unchanged",
-        "a put of an unchanged loaded entity without a version",
-        write(subjects.put_price(if_unchanged=True)),
-        World((subjects.PRICE,), (others.save(Price), others.delete(Price), others.create(Price(id=ITEM_ID))), FIVE),
-        ONCE,
-    ),
+    Case("put-if-unchanged", "a put of an unchanged loaded entity without a version", write(subjects.put_price(if_unchanged=True)), _PRICED, ONCE),
+    Case("delete-if-unchanged", "a delete of such an entity, which whoever had loaded it can put back whole", write(subjects.delete_price()), _PRICED, ONCE),
     Case(
         "update-by-version-while-nobody-deletes",
         "a bare version number guards one life of the item",

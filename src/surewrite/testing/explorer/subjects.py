@@ -36,6 +36,11 @@ def loaded_stock(layout: TableLayout = LAYOUT) -> Stock:
     return schema_of(Stock).bind(layout).from_item(STOCK if layout is LAYOUT else STOCK_UNSTAMPED)
 
 
+def loaded_price() -> Price:
+    """The price as it was read before the write began."""
+    return schema_of(Price).bind(LAYOUT).from_item(PRICE)
+
+
 def create(entity: EntityBase, in_doubt: InDoubt | None = None, layout: TableLayout = LAYOUT) -> Make:
     """A create of this entity."""
 
@@ -61,7 +66,7 @@ def put_price(in_doubt: InDoubt | None = None, *, if_unchanged: bool = False) ->
 
     def make(around: Environment) -> tuple[Scope, Plan]:
         scope = scope_of(Price, around)
-        price = schema_of(Price).bind(LAYOUT).from_item(PRICE).replace(amount=SAVED) if if_unchanged else Price(id=ITEM_ID, amount=SAVED)
+        price = loaded_price().replace(amount=SAVED) if if_unchanged else Price(id=ITEM_ID, amount=SAVED)
         return scope, plan_put(scope, price, occasion(CLIENT), Options(in_doubt=in_doubt, if_unchanged=if_unchanged))
 
     return make
@@ -103,6 +108,16 @@ def delete_loaded(condition: Condition[Any] | None = None) -> Make:
     def make(around: Environment) -> tuple[Scope, Plan]:
         scope = scope_of(Stock, around)
         return scope, plan_delete(scope, loaded_stock(), occasion(CLIENT), Options(condition=condition))
+
+    return make
+
+
+def delete_price() -> Make:
+    """A delete of the loaded price if it is unchanged."""
+
+    def make(around: Environment) -> tuple[Scope, Plan]:
+        scope = scope_of(Price, around)
+        return scope, plan_delete(scope, loaded_price(), occasion(CLIENT), Options(if_unchanged=True))
 
     return make
 
