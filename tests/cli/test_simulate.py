@@ -81,6 +81,9 @@ def simulate_look(bug, seed):
         ["--explore", "--scenario", "saves"],
         ["--replay", "file", "--seed", "s"],
         ["--full"],
+        ["--schedules", "1", "--save", ""],
+        ["--schedules", "1", "--save", "/dev/null"],
+        ["--schedules", "1", "--save", "/dev/null/folder"],
     ],
 )
 def test_what_cannot_be_done_is_said_and_is_a_usage_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,30 @@ def test_a_file_about_an_unknown_scenario_says_so(tmp_path: Path) -> None:
         load_run(path, SCENARIOS)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "5",
+        "null",
+        '"x"',
+        "[]",
+        "{}",
+        '{"scenario": "saves"}',
+        '{"scenario": "saves", "seed": "1", "world": 5, "decisions": {}}',
+        '{"scenario": "saves", "seed": "1", "world": {"strange": 1}, "decisions": {}}',
+        '{"scenario": "saves", "seed": "1", "world": {}, "decisions": []}',
+        pytest.param("[" * 100_000, id="nested without end"),
+    ],
+)
+def test_what_is_no_file_of_a_run_is_a_value_error(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"run\.json is no file of a run"):
+        load_run(path, [SAVES])
+
+
 def test_a_run_without_a_failure_cannot_be_made_smaller() -> None:
     with pytest.raises(ValueError, match="only a failing run"):
         shrink(run_by_seed(SAVES, "1"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
 import sys
 import time
@@ -110,6 +111,7 @@ def _search(arguments: argparse.Namespace, seed: str, schedules: int, began: flo
     left_out = [] if arguments.scenario else [scenario.name for scenario in scenarios_left_out()]
     if left_out:
         print(f"left out, because blocking clients need greenlet (pip install 'surewrite[testing]'): {', '.join(left_out)}", file=sys.stderr)
+    folder = None if arguments.save is None else _made(arguments.save)
     progress = Progress(schedules)
 
     def show(done: int) -> None:
@@ -121,7 +123,7 @@ def _search(arguments: argparse.Namespace, seed: str, schedules: int, began: flo
         failures = _smallest(result.failures)
     finally:
         progress.clear()
-    saved = _save(failures, Path(arguments.save)) if arguments.save is not None else []
+    saved = [] if folder is None else _save(failures, folder)
     seconds = time.perf_counter() - began
     print(_search_json(result, failures, seed, seconds, left_out) if arguments.json else _search_text(result, failures, saved, seed, seconds))
     return 1 if result.violations else 0
@@ -136,8 +138,19 @@ def _smallest(failures: Sequence[Run]) -> list[Run]:
     return [shrink(run_) for run_ in kept.values()]
 
 
+def _made(name: str) -> Path:
+    """The folder for failing schedules. Made before the search, whose findings a bad name would lose."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as failed:
+        raise InvalidRequest(f"--save {name!r} is no folder that can be written: {failed}") from None
+    if not name or not os.access(folder, os.W_OK):
+        raise InvalidRequest(f"--save {name!r} is no folder that can be written")
+    return folder
+
+
 def _save(failures: Sequence[Run], folder: Path) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     for run_ in failures:
         assert run_.violation is not None
@@ -182,7 +195,9 @@ def _replay(path: Path, *, as_json: bool) -> int:
     began = time.perf_counter()
     try:
         run_ = load_run(path, SCENARIOS)
-    except (OSError, KeyError, ValueError) as failed:
+    except KeyError as strange:
+        raise InvalidRequest(f"{path} cannot be replayed: {strange.args[0]}") from None
+    except (OSError, ValueError) as failed:
         raise InvalidRequest(f"{path} cannot be replayed: {failed}") from None
     violations = 0 if run_.violation is None else 1
     if as_json:

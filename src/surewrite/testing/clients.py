@@ -19,13 +19,14 @@ from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.simulated import SimulatedAsyncDriver, SimulatedBlockingDriver, Wish
 from surewrite.errors import SurewriteError
 from surewrite.testing.processes import Counters, Process, WorldOfProcess
+from surewrite.testing.strands import SimulatedInterrupt
 
 E = TypeVar("E", bound=EntityBase)
 V = TypeVar("V")
 
 RESTART_SECONDS = (0.1, 5.0, 120.0)
 
-Tried = SurewriteError | asyncio.CancelledError | KeyboardInterrupt
+Tried = SurewriteError | asyncio.CancelledError | SimulatedInterrupt
 """What a call that was tried may have raised: an error of this library, or a cancellation."""
 
 
@@ -89,7 +90,7 @@ class _Client:
     def fails(self) -> BaseException | None:
         """What ended the client's code, if that is no cancellation of it."""
         failure = self.process.failure
-        return None if isinstance(failure, (asyncio.CancelledError, KeyboardInterrupt)) else failure
+        return None if isinstance(failure, (asyncio.CancelledError, SimulatedInterrupt)) else failure
 
     @property
     def waits(self) -> bool:
@@ -222,7 +223,7 @@ class BlockingClient(_Client):
         """The result of a call, or what it raised: an error of this library, or its cancellation."""
         try:
             return call()
-        except (SurewriteError, KeyboardInterrupt) as error:
+        except (SurewriteError, SimulatedInterrupt) as error:
             return error
 
     def _open(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import greenlet
 
 from surewrite.drivers.simulated import Wish
-from surewrite.testing.strands import ProcessEnded
+from surewrite.testing.strands import ProcessEnded, SimulatedInterrupt
 
 
 class GreenletStrand:
@@ -57,7 +57,7 @@ class GreenletStrand:
                 return
 
     def cancellation(self) -> BaseException:
-        return KeyboardInterrupt()
+        return SimulatedInterrupt()
 
 
 def leave(wish: Wish) -> Any:

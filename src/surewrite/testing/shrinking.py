@@ -105,9 +105,13 @@ def save_run(run: Run, path: Path) -> None:
 
 def load_run(path: Path, scenarios: Sequence[Scenario]) -> Run:
     """Make the run of a file again. Raises ``KeyError`` for a scenario that is not among ``scenarios``, ``ValueError`` for a damaged file."""
-    content = json.loads(path.read_text(encoding="utf-8"))
     named = {scenario.name: scenario for scenario in scenarios}
-    if content["scenario"] not in named:
-        raise KeyError(f"{path.name} is about a scenario {content['scenario']!r} that is not among: {', '.join(sorted(named))}")
-    decisions = {label_of(text): value for text, value in content["decisions"].items()}
-    return run_again(named[content["scenario"]], content["seed"], WorldSettings.from_json(content["world"]), decisions)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        name, seed, settings = str(content["scenario"]), str(content["seed"]), WorldSettings.from_json(content["world"])
+        decisions = {label_of(text): value for text, value in content["decisions"].items()}
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as damage:
+        raise ValueError(f"{path.name} is no file of a run: {type(damage).__name__}: {damage}") from None
+    if name not in named:
+        raise KeyError(f"{path.name} is about a scenario {name!r} that is not among: {', '.join(sorted(named))}")
+    return run_again(named[name], seed, settings, decisions)

@@ -19,6 +19,10 @@ class ProcessEnded(BaseException):
     """Thrown into what a crashed process was doing. No code of a client survives it."""
 
 
+class SimulatedInterrupt(KeyboardInterrupt):
+    """The interrupt that a blocking client is cancelled by. One from the keyboard is none of the world, and ends it."""
+
+
 class Strand(Protocol):
     """One line of user code. ``ticket`` counts its waits, so that an answer to an earlier wait is recognised and dropped."""
 
