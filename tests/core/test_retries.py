@@ -132,6 +132,38 @@ def test_r18_a_body_is_not_run_again_after_a_write_in_it_was_applied(bench: Benc
     assert bench.notes.get(Note.key_of("n")).count == 1
 
 
+@pytest.mark.parametrize("fate", [Deliver(), LoseAnswer()])
+def test_r18_a_body_is_not_run_again_after_a_raw_write_in_it(bench: Bench, fate: Deliver | LoseAnswer) -> None:
+    def overtake() -> None:
+        accounts = bench.other.of(Account)
+        accounts.put(accounts.get(KEY).replace(balance=100))
+
+    steps = (Step(fate, Where(operations=("UpdateItem",))), Step(Deliver(), Where(operations=("PutItem",)), before=("overtake",)))
+    bench.faults.follow(FaultPlan(steps), actions={"overtake": overtake})
+
+    @bench.db.retry_on_conflict()
+    def transfer() -> None:
+        account = bench.accounts.get(KEY)
+        with contextlib.suppress(sw.OutcomeUnknown):
+            add_one_raw(bench)
+        bench.accounts.put(account.replace(balance=account.balance + 5))
+
+    with pytest.raises(sw.VersionConflict, match="changed the item"):
+        transfer()
+    assert bench.notes.get(Note.key_of("n")).count == 1
+
+
+def test_r18_raw_reads_do_not_keep_a_body_from_running_again(bench: Bench) -> None:
+    bench.overtake(times=1)
+
+    @bench.db.retry_on_conflict()
+    def save() -> sw.EntityTable[Account]:
+        bench.db.execute("GetItem", {"TableName": "things", "Key": {"pk": {"S": "a"}}})
+        return save_five_more(bench)
+
+    assert save().get(KEY).balance == 105
+
+
 def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_may_have_been_applied(bench: Bench) -> None:
     def overtake_then_lose() -> None:
         accounts = bench.other.of(Account)
@@ -168,7 +200,12 @@ def put_one_in_a_batch(bench: Bench) -> None:
     bench.notes.unsafe_batch_put([Note(id="n", count=1)])
 
 
-@pytest.mark.parametrize("write", [add_one, add_one_in_a_transaction, put_one_in_a_batch])
+def add_one_raw(bench: Bench) -> None:
+    expression = {"UpdateExpression": "ADD #n :one", "ExpressionAttributeNames": {"#n": "count"}, "ExpressionAttributeValues": {":one": {"N": "1"}}}
+    bench.db.execute("UpdateItem", {"TableName": "things", "Key": {"pk": {"S": "NOTE#n"}}, **expression})
+
+
+@pytest.mark.parametrize("write", [add_one, add_one_in_a_transaction, put_one_in_a_batch, add_one_raw])
 def test_r18_a_body_is_not_run_again_after_a_write_in_it_that_was_interrupted(bench: Bench, write: Callable[[Bench], None]) -> None:
     """A body that sets a limit to a write, for instance, goes on after it; the write may have taken effect."""
 

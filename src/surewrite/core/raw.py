@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from surewrite.core.answers import NoAnswer, NotSent, Rejection, Success
+from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.attempts import count_applied
+from surewrite.core.decisions import AnswerClass, brings_doubt, class_of_answer
 from surewrite.core.effects import Steps, send
 from surewrite.core.environment import Environment
 from surewrite.core.requests import Request
-from surewrite.errors import ConnectionFailed, InvalidRequest, OutcomeUnknown, ServiceFault
+from surewrite.errors import ConnectionFailed, InvalidRequest, OutcomeUnknown, ServiceFault, SurewriteError
+
+_READS: Final = ("BatchGet", "Describe", "Get", "List", "Query", "Scan", "TransactGet")
+"""How the names of operations begin that change nothing."""
 
 LEVELS_MAX: Final = 200
 """How deep a body may nest: values nest 32 levels, two of the body's for each, and what is around them takes less than the rest."""
@@ -21,7 +26,7 @@ def execute(environment: Environment, operation: str, body: Mapping[str, Any]) -
     Raises ``InvalidRequest``, and sends nothing, for a body that JSON cannot say.
     """
     _require_json(operation, body, LEVELS_MAX)
-    answer = yield from send(Request(operation, body), environment.timeout_seconds)
+    answer = yield from _counted(operation, send(Request(operation, body), environment.timeout_seconds))
     match answer:
         case Success(body=found):
             return found
@@ -33,6 +38,23 @@ def execute(environment: Environment, operation: str, body: Mapping[str, Any]) -
             raise ConnectionFailed(f"{operation} was not sent: {detail}", attempts=1)
         case NoAnswer(detail=detail):
             raise OutcomeUnknown(f"{operation} was not answered, and a write may have taken effect: {detail}", attempts=1)
+
+
+def _counted(operation: str, sending: Steps[Answer]) -> Steps[Answer]:
+    """The answer; a write that was made, or may have been, counts in the run of a body that this is part of."""
+    if operation.startswith(_READS):
+        return (yield from sending)
+    try:
+        answer = yield from sending
+    except SurewriteError:
+        raise
+    except BaseException:
+        count_applied()
+        raise
+    found = class_of_answer(answer)
+    if found is AnswerClass.DONE or (found is not None and brings_doubt(found)):
+        count_applied()
+    return answer
 
 
 def _require_json(operation: str, value: object, levels_left: int) -> None:
