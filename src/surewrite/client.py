@@ -393,7 +393,7 @@ class Database:
 
         The body reads again in each run. It is not run again for ``OutcomeUnknown``, for throttling, or after a write inside it was applied.
         """
-        return Retry(self._driver, retries.check_runs(attempts, without_parentheses), on)
+        return Retry(self._driver, retries.check_runs(attempts, without_parentheses), retries.check_kinds(on))
 
     @property
     def endpoint(self) -> EndpointTraits:

@@ -68,6 +68,19 @@ def test_a_retry_without_parentheses_says_so(connect) -> None:
         def body() -> None: ...
 
 
+@pytest.mark.parametrize("connect", [sw.connect, sw.connect_async])
+@pytest.mark.parametrize("on", [sw.ConflictKind(0), "version", None])
+def test_a_retry_on_no_kind_of_conflict_is_refused(connect, on) -> None:
+    with pytest.raises(sw.InvalidRequest, match="one or more kinds of conflict"):
+        connect("memory:").retry_on_conflict(on=on)
+
+
+@pytest.mark.parametrize("key", ["id", (), ["pk", "sk"], ("a", "b", "c"), ("pk", ""), (1,)])
+def test_key_attributes_are_given_as_a_tuple_of_one_or_two_names(key) -> None:
+    with pytest.raises(sw.InvalidRequest, match=r'given as key=\("id",\) or key=\("pk", "sk"\)'):
+        sw.connect("memory:").table("shop", key=key)
+
+
 def test_an_entity_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="replace"):
         Account(id="a").balance = 3
@@ -108,6 +121,9 @@ def test_a_plain_default_is_refused() -> None:
         (lambda accounts: accounts.update(KEY.if_version(1), Account.balance > 3), "a change is made by a field"),
         (lambda accounts: accounts.put(Account(id="a"), condition=Account.balance.exists), "a condition is made by a field"),
         (lambda accounts: accounts.put(Account(id="a"), condition=True), "a condition is made by a field"),
+        (lambda accounts: accounts.update(KEY.if_version(1), Account.balance.add(1), in_doubt="never"), 'in_doubt is "resend" or "raise"'),
+        (lambda accounts: accounts.put(Account(id="a"), in_doubt="Raise"), 'in_doubt is "resend" or "raise"'),
+        (lambda accounts: accounts.put(Account(id="a"), returning="none"), 'returning is "new" or "old"'),
         (lambda accounts: accounts.get("alice"), "key"),
         (lambda accounts: accounts.create(None), r"expected an entity, not NoneType: write Account\(\.\.\.\)"),
         (lambda accounts: accounts.create(KEY), "expected an entity, not a key"),

@@ -55,6 +55,11 @@ class Draft:
     """The parts of a plan while it is made. Lives for one call of a function of this module."""
 
     def __init__(self, scope: Scope, occasion: Occasion, options: Options, key: Item) -> None:
+        # What the checker knows is not what every caller has checked, and a misspelled word must not be taken for none.
+        if options.in_doubt not in (None, "resend", "raise"):
+            raise InvalidRequest(f'{scope.entity}: in_doubt is "resend" or "raise", not {options.in_doubt!r}')
+        if options.returning not in ("new", "old"):
+            raise InvalidRequest(f'{scope.entity}: returning is "new" or "old", not {options.returning!r}')
         self.scope = scope
         self.schema = scope.schema
         self.names = scope.names

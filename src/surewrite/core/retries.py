@@ -128,6 +128,13 @@ class Attempt:
         return False
 
 
+def check_kinds(on: Any) -> ConflictKind:
+    """Refuse what names no kind of conflict."""
+    if not isinstance(on, ConflictKind) or not on:
+        raise InvalidRequest(f"on is one or more kinds of conflict, such as ConflictKind.VERSION | ConflictKind.CONDITION, not {on!r}")
+    return on
+
+
 def check_runs(runs: Any, body: Any = None) -> int:
     """Refuse a number of runs that makes no sense, and a body that a decorator without parentheses hands over."""
     if body is not None:

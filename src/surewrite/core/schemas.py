@@ -30,6 +30,12 @@ class TableLayout:
     stamp: str | None = "_s"
     birth: str | None = "_b"
 
+    def __post_init__(self) -> None:
+        # A text is a sequence too, and would be taken for one key attribute a letter.
+        names: tuple[Any, ...] = self.key
+        if type(names) is not tuple or len(names) not in (1, 2) or not all(isinstance(name, str) and name for name in names):
+            raise InvalidRequest(f'a table has one or two key attributes, given as key=("id",) or key=("pk", "sk"), not {names!r}')
+
 
 @dataclass(frozen=True, slots=True)
 class BoundIndex:
