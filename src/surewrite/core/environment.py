@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from surewrite.core.contention import Contention
 from surewrite.core.forks import FORKS, Forks
+from surewrite.core.frames import Frame
 from surewrite.core.observation import Observation, Observer
 from surewrite.core.registry import DoubtRegistry
 from surewrite.core.traits import EndpointTraits
@@ -25,6 +26,8 @@ class Environment:
     doubts: DoubtRegistry = field(default_factory=DoubtRegistry)
     contention: Contention = field(default_factory=Contention)
     forks: Forks = FORKS
+    frames: dict[tuple[object, ...], Frame] = field(default_factory=dict[tuple[object, ...], Frame])
+    """What was compiled of the writes of this database, by what tells their kinds apart."""
 
     def __post_init__(self) -> None:
         """Raises ``InvalidRequest`` for limits that are no time."""

@@ -6,7 +6,7 @@ attribute value, so a value that cannot be stored is refused where the expressio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, assert_never
@@ -273,6 +273,11 @@ class Rendering:
     values: dict[str, AttributeValue] = field(default_factory=dict[str, AttributeValue])
     _aliases: dict[str, str] = field(default_factory=dict[str, str])
 
+    @classmethod
+    def with_placeholders(cls, names: Mapping[str, str], values: dict[str, AttributeValue]) -> Rendering:
+        """A rendering that goes on where another one ended, which met these names and values."""
+        return cls(dict(names), values, {name: alias for alias, name in names.items()})
+
     def name(self, name: Name) -> str:
         first, *members = name.parts
         text = self._alias(str(first))
@@ -320,7 +325,7 @@ class Rendering:
             case Function(function=function, arguments=arguments):
                 return f"{function}({', '.join([self.operand(argument) for argument in arguments])})"
             case And(parts=parts):
-                return " AND ".join([f"({self.condition(part)})" if isinstance(part, Or) else self.condition(part) for part in parts])
+                return " AND ".join([self.conjunct(part) for part in parts])
             case Or(parts=parts):
                 return " OR ".join([self.condition(part) for part in parts])
             case Not(part=part):
@@ -329,7 +334,12 @@ class Rendering:
             case _:
                 assert_never(tree)
 
-    def update(self, changes: Iterable[ChangeTree]) -> str:
+    def conjunct(self, tree: ConditionTree) -> str:
+        """A condition as it stands beside others that must hold too."""
+        return f"({self.condition(tree)})" if isinstance(tree, Or) else self.condition(tree)
+
+    def update(self, changes: Iterable[ChangeTree], *, sets: str = "") -> str:
+        """The update expression of the changes, with clauses behind SET that were rendered before."""
         sections: dict[str, list[str]] = {}
         for change in changes:
             match change:
@@ -343,6 +353,8 @@ class Rendering:
                     sections.setdefault("DELETE", []).append(f"{self.name(target)} {self.value(value)}")
                 case _:
                     assert_never(change)
+        if sets:
+            sections.setdefault("SET", []).append(sets)
         return " ".join([f"{keyword} {', '.join(clauses)}" for keyword, clauses in sections.items()])
 
 

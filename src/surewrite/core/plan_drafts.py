@@ -5,12 +5,12 @@ from __future__ import annotations
 import marshal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Required, TypedDict, Unpack
 
 from surewrite.core import limits
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.decisions import Guard
+from surewrite.core.effects import Moment
 from surewrite.core.expressions import (
     Arithmetic,
     ChangeTree,
@@ -29,9 +29,11 @@ from surewrite.core.expressions import (
     holds_on_absent,
     not_exists,
 )
+from surewrite.core.frames import FRAMES_MAX, SECONDS, STAMP_READ, STAMP_WRITTEN, VERSION_READ, VERSION_WRITTEN, Frame, compiled
+from surewrite.core.frozen import quickly_made
 from surewrite.core.guards import Mark
 from surewrite.core.keys import Key
-from surewrite.core.plans import Expected, Names, Plan, Verb, VersionDemand
+from surewrite.core.plans import Expected, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import AttributeValue, Item, item_size, value_size
 from surewrite.errors import InvalidRequest
@@ -121,7 +123,7 @@ class Draft:
 
     def unchanged(self, expected: Expected) -> ConditionTree | None:
         """The item is in the state that was loaded."""
-        return _unchanged(self.names, expected)
+        return all_of(None if self.names.version is None else self.has_version(expected.version), self.has_stamp(expected.stamp))
 
     def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Unpack[Facts]) -> Plan:
         """The plan of a put, delete or check."""
@@ -130,14 +132,54 @@ class Draft:
         return self._planned(verb, self._body(facts), demand, rendering.values, facts)
 
     def plan_of_loaded(self, verb: Verb, **facts: Unpack[Facts]) -> Plan:
-        """The plan of a put or delete over exactly the state that was loaded. Where that is all it demands, its text is the same each time."""
-        expected = facts.get("expected")
-        assert expected is not None
-        if self.condition is not None or self.expiry is not None:
-            return self.plan(verb, all_of(self.present(), self.unchanged(expected), self.condition), **facts)
-        demand = _demand_unchanged(self.partition_key(), self.names, expected.version is None, expected.stamp is None)
-        values = dict(zip(demand.places, _state_values(self.names, expected), strict=True))
-        return self._planned(verb, self._body(facts), demand, values, facts)
+        """The plan of a put or delete over exactly the state that was loaded."""
+        return self._framed(verb, self._body(facts), None, facts)
+
+    def plan_of_stored(self, changes: tuple[ChangeTree, ...], *, of_type: bool, **facts: Unpack[Facts]) -> Plan:
+        """The plan of an update of an item that is stored: in the state that was loaded, or of a version, or in any. ``of_type``: and of this type."""
+        return self._framed("update", {"TableName": self.scope.table, "Key": self.key}, changes, facts, of_type=of_type)
+
+    def _framed(self, verb: Verb, body: dict[str, Any], changes: tuple[ChangeTree, ...] | None, facts: Facts, *, of_type: bool = False) -> Plan:
+        """The plan of a write of which all but the caller's part is compiled once for an entity type in a database."""
+        expected, demand = facts.get("expected"), facts.get("version_demand")
+        state = Expected(demand.version, None, None) if expected is None and demand is not None else expected
+        version, stamp = facts.get("version"), facts["stamp"]
+        frame = self._frame(state, version, updates=changes is not None, of_type=of_type, exactly=expected is not None)
+        version_read, stamp_read = (None, None) if state is None else (state.version, state.stamp)
+        rendering = frame.begun((version_read, version, self.expiry, stamp_read, stamp))
+        kept: tuple[ChangeTree, ...] = ()
+        if changes is not None:
+            body["UpdateExpression"] = rendering.update(changes, sets=frame.sets)
+            kept = self.kept(version, stamp)
+        text, holds = frame.condition, frame.holds_on_absent
+        if self.condition is not None:
+            text = rendering.conjunct(self.condition) if text is None else f"{text} AND {rendering.conjunct(self.condition)}"
+            holds = holds and holds_on_absent(self.condition)
+        return self._planned(verb, body, _Demand(text, rendering.names, not holds), rendering.values, facts, (*(changes or ()), *kept))
+
+    def _frame(self, state: Expected | None, version: int | None, *, updates: bool, of_type: bool, exactly: bool) -> Frame:
+        no_version, no_stamp = state is None or state.version is None, state is None or state.stamp is None
+        kind = (self.schema, state is None, exactly, no_version, no_stamp, version is None, updates, of_type)
+        frames = self.scope.environment.frames
+        frame = frames.get(kind)
+        if frame is None:
+            model = Draft(self.scope, _STAND_IN_OCCASION, Options(), {})
+            found = None if state is None else Expected(None if no_version else VERSION_READ, None if no_stamp else STAMP_READ, None)
+            kept = model.kept(None if version is None else VERSION_WRITTEN, STAMP_WRITTEN) if updates else ()
+            if len(frames) >= FRAMES_MAX:
+                frames.clear()
+            frame = frames[kind] = compiled(model.demanded(found, of_type=of_type, exactly=exactly), kept)
+        return frame
+
+    def demanded(self, state: Expected | None, *, of_type: bool, exactly: bool) -> ConditionTree | None:
+        """What a write of a stored item demands beside its caller: that it is there, of this type, in the state that was read, or of its version."""
+        found = None if state is None else self.unchanged(state) if exactly else self.has_version(state.version)
+        return all_of(self.present(), self.of_this_type() if of_type else None, found)
+
+    def kept(self, version: int | None, stamp: str | None) -> tuple[ChangeTree, ...]:
+        """What an update keeps up beside its caller: the version, raised by the service where it is not known; stamp and birth."""
+        raised = (raised_version(self),) if version is None and self.names.version is not None else ()
+        return (*raised, *state_changes(self, version, stamp))
 
     def _body(self, facts: Facts) -> dict[str, Any]:
         stored = facts.get("stored")
@@ -184,41 +226,22 @@ class Draft:
         )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """A condition as it is sent, without its values: ``places`` are their placeholders in order, ``names`` all those of the request."""
+    """A condition as it is sent: its text, and ``names`` all those of the request."""
 
     text: str | None
     names: dict[str, str]
-    places: tuple[str, ...]
     fails_on_absent: bool
+
+
+_STAND_IN_OCCASION = Occasion(Moment(float(SECONDS), float(SECONDS), 0.0), "")
 
 
 def _rendered(rendering: Rendering, condition: ConditionTree | None) -> _Demand:
     text = rendering.condition(condition) if condition is not None else None
-    return _Demand(text, rendering.names, tuple(rendering.values), condition is None or not holds_on_absent(condition))
-
-
-@lru_cache(maxsize=1024)
-def _demand_unchanged(partition_key: str, names: Names, no_version: bool, no_stamp: bool) -> _Demand:  # noqa: FBT001 - a key of the cache
-    """What a write of a loaded entity demands, compiled once for an entity type in a table. Its values stand for those of each call."""
-    state = Expected(None if no_version else 0, None if no_stamp else "", None)
-    return _rendered(Rendering(), all_of(exists(attribute(partition_key)), _unchanged(names, state)))
-
-
-def _unchanged(names: Names, expected: Expected) -> ConditionTree | None:
-    version = None if names.version is None else _has_version(names.version, expected.version)
-    return all_of(version, None if names.stamp is None else _has_stamp(names.stamp, expected.stamp))
-
-
-def _state_values(names: Names, expected: Expected) -> list[AttributeValue]:
-    """The values of ``_unchanged``, in the order of their places."""
-    values: list[AttributeValue] = []
-    if names.version is not None:
-        values.append(dict(_NULL_TYPE) if expected.version is None else {"N": str(expected.version)})
-    if names.stamp is not None and expected.stamp is not None:
-        values.append({"S": expected.stamp})
-    return values
+    return _Demand(text, rendering.names, condition is None or not holds_on_absent(condition))
 
 
 def _has_version(attribute_name: str, version: int | None) -> ConditionTree:

@@ -69,29 +69,16 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     expected = None if is_target(target) else _expected_of(draft, target)
     trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
     if expected is not None:
-        condition = all_of(draft.present(), draft.unchanged(expected), draft.condition)
         version = None if names.version is None else (expected.version or 0) + 1
         stamp = draft.stamp(version)
-        trees += state_changes(draft, version, stamp)
-        return draft.update_plan("update", condition, trees, guard=_stamped(expected), stamp=stamp, version=version, expected=expected)
-    common = all_of(draft.present(), draft.of_this_type() if is_target(target) else None)
-    if names.version is None:
-        condition = all_of(common, draft.condition)
-        guard = guard_of_update(condition, trees)
-        stamp = draft.stamp(None)
-        trees += state_changes(draft, None, stamp)
-        return draft.update_plan("update", condition, trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    demand = _demand_of(target)
-    if demand is None:
-        stamp = draft.stamp(None)
-        trees += (raised_version(draft), *state_changes(draft, None, stamp))
-        guard = guard_of_update(draft.condition, trees)
-        return draft.update_plan("update", all_of(common, draft.condition), trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    version = (demand.version or 0) + 1
-    stamp = draft.stamp(version)
-    trees += state_changes(draft, version, stamp)
-    condition = all_of(common, draft.has_version(demand.version), draft.condition)
-    return draft.update_plan("update", condition, trees, guard=Guard.VERSION, stamp=stamp, version=version, version_demand=demand)
+        return draft.plan_of_stored(trees, of_type=False, guard=_stamped(expected), stamp=stamp, version=version, expected=expected)
+    demand = _demand_of(target) if names.version is not None else None
+    if demand is not None:
+        version = (demand.version or 0) + 1
+        return draft.plan_of_stored(trees, of_type=True, guard=Guard.VERSION, stamp=draft.stamp(version), version=version, version_demand=demand)
+    raised = () if names.version is None else (raised_version(draft),)
+    guard = guard_of_update(draft.condition, (*trees, *raised))
+    return draft.plan_of_stored(trees, of_type=is_target(target), guard=guard.guard, mark=guard.mark, stamp=draft.stamp(None))
 
 
 def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], occasion: Occasion, options: Options) -> Plan:

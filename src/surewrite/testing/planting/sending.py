@@ -18,28 +18,30 @@ from surewrite.core.outcomes import RefusalReason, Refused
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.schemas import BoundSchema
 from surewrite.errors import OutcomeUnknown
-from surewrite.testing.planting.bug import PlantedBug, replaced
+from surewrite.testing.planting.bug import PlantedBug, replaced, together
 
 Plant = AbstractContextManager[None]
 
 
 def own_stamp_is_taken_for_a_guard() -> Plant:
     """``stamp <> mine`` beside an addition, which is then sent again freely."""
-    real = Draft.update_plan
+    by_upsert, by_update = Draft.update_plan, Draft.plan_of_stored
 
-    def guarded(draft: Draft, verb: Any, condition: Any, changes: Any, **facts: Any) -> Any:
+    def not_mine(draft: Draft, facts: dict[str, Any]) -> Any:
         stamp = facts.get("stamp")
-        if facts.get("guard") is Guard.NOT_IDEMPOTENT and stamp is not None and draft.names.stamp is not None:
-            condition = all_of(condition, Compare("<>", attribute(draft.names.stamp), Value({"S": stamp})))
-            facts["guard"] = Guard.STAMPED
-        return real(draft, verb, condition, changes, **facts)
+        if facts.get("guard") is not Guard.NOT_IDEMPOTENT or stamp is None or draft.names.stamp is None:
+            return None
+        facts["guard"] = Guard.STAMPED
+        return Compare("<>", attribute(draft.names.stamp), Value({"S": stamp}))
 
-    return replaced(Draft, update_plan=guarded)
+    def upsert(draft: Draft, verb: Any, condition: Any, changes: Any, **facts: Any) -> Any:
+        return by_upsert(draft, verb, all_of(condition, not_mine(draft, facts)), changes, **facts)
 
+    def update(draft: Draft, changes: Any, **facts: Any) -> Any:
+        draft.condition = all_of(draft.condition, not_mine(draft, facts))
+        return by_update(draft, changes, **facts)
 
-def _planned_each_time(draft: Draft, verb: Any, expected: Any, **facts: Any) -> Any:
-    """A write of a loaded entity without what is compiled once, which would pass by the bug."""
-    return draft.plan(verb, all_of(draft.present(), draft.unchanged(expected), draft.condition), expected=expected, **facts)
+    return replaced(Draft, update_plan=upsert, plan_of_stored=update)
 
 
 def only_the_version_is_checked() -> Plant:
@@ -48,7 +50,7 @@ def only_the_version_is_checked() -> Plant:
     def version_only(draft: Draft, expected: Any) -> Any:
         return draft.has_version(expected.version) if draft.names.version is not None else None
 
-    return replaced(Draft, unchanged=version_only, plan_of_loaded=_planned_each_time)
+    return replaced(Draft, unchanged=version_only)
 
 
 def nothing_loaded_is_checked() -> Plant:
@@ -57,7 +59,7 @@ def nothing_loaded_is_checked() -> Plant:
     def nothing(draft: Draft, expected: Any) -> Any:  # noqa: ARG001
         return None
 
-    return replaced(Draft, unchanged=nothing, plan_of_loaded=_planned_each_time)
+    return replaced(Draft, unchanged=nothing)
 
 
 def conditions_are_lost() -> Plant:
@@ -125,7 +127,7 @@ def ignore_version_does_not_raise_it() -> Plant:
         name = attribute(draft.names.version)
         return SetTo(name, Arithmetic("+", IfNotExists(name, Value({"N": "0"})), Value({"N": "0"})))
 
-    return replaced(planning, raised_version=same)
+    return together(replaced(planning, raised_version=same), replaced(plan_drafts, raised_version=same))
 
 
 def every_put_begins_a_life() -> Plant:
