@@ -261,6 +261,8 @@ def test_a_time_without_a_zone_and_an_event_without_an_id_are_refused(world) -> 
     counter = WindowedCounter(world.db.table(TABLE), "signups")
     with pytest.raises(sw.InvalidRequest, match="time zone"):
         counter.add(event_id="e1", at=LATE_EVENING.replace(tzinfo=None))
+    with pytest.raises(sw.InvalidRequest, match="time zone"):
+        counter.add(event_id="e1", at=LATE_EVENING.isoformat())
     with pytest.raises(sw.InvalidRequest, match="id"):
         counter.add(event_id="", at=LATE_EVENING)
 

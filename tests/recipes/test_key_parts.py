@@ -25,7 +25,7 @@ def test_a_key_of_one_part_is_that_part() -> None:
     assert key_text(("tenant", 7, "a#b"), "it") == "tenant/7/a%23b"
 
 
-@pytest.mark.parametrize("key", [None, "", " ", (), [], ("a", None), ("a", ""), ("a", " "), True, 1.5, object(), (("a",),)])
+@pytest.mark.parametrize("key", [None, "", " ", (), [], ("a", None), ("a", ""), ("a", " "), True, 1.5, object(), (("a",),), "\ud800"])
 def test_a_missing_key_or_part_is_refused(key: Any) -> None:
     with pytest.raises(sw.InvalidRequest):
         key_text(key, "it")

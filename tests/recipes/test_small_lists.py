@@ -246,6 +246,16 @@ def test_settings_that_make_no_sense_are_refused(world, settings) -> None:
         listed(world.table, **settings)
 
 
+@WAYS
+@pytest.mark.parametrize("stored", [0, 1])
+def test_an_entry_of_another_type_is_refused_whether_the_list_is_new_or_not(world, duplicates, stored) -> None:
+    results = listed(world.table, duplicates=duplicates)
+    for number in range(stored):
+        run(world, results.add(LIST, f"m{number}", "entry"))
+    with pytest.raises(sw.InvalidRequest, match="not int"):
+        run(world, results.add(LIST, "m", 5))
+
+
 def test_what_cannot_work_is_refused(world) -> None:
     for message in ("", None, 5):
         with pytest.raises(sw.InvalidRequest, match="without an id"):

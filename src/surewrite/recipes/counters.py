@@ -318,8 +318,8 @@ class WindowedCounter:
 
     def window_of(self, at: datetime) -> datetime:
         """When the window of that time begins. Windows are counted from 1970, in UTC, so a day is a day of UTC."""
-        if at.tzinfo is None:
-            raise InvalidRequest("the time of an event has a time zone: write datetime(..., tzinfo=UTC)")
+        if not isinstance(at, datetime) or at.tzinfo is None:  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest("the time of an event is a datetime with a time zone: write datetime(..., tzinfo=UTC)")
         whole = (at - _EPOCH) // timedelta(seconds=self._window_seconds)
         return _EPOCH + whole * timedelta(seconds=self._window_seconds)
 

@@ -17,7 +17,7 @@ def key_text(key: Any, what: str) -> str:
     """A key of one or more parts as one text; different keys make different texts.
 
     Raises ``InvalidRequest`` for ``None``, an empty or blank part, no parts, and parts that are neither text nor whole
-    numbers: a key that is missing would be one key for all. A number and its text are the same part.
+    numbers, or have no UTF-8 form: a key that is missing would be one key for all. A number and its text are the same part.
     """
     parts: Sequence[object] = cast("Sequence[object]", key) if isinstance(key, (list, tuple)) else (key,)
     if not parts:
@@ -31,8 +31,18 @@ def _escaped(part: object, what: str) -> str:
     text = str(part)
     if not text.strip():
         raise InvalidRequest(f"{what}: a part of the key is empty: it would be one key for all calls")
+    if not _has_utf8(text):
+        raise InvalidRequest(f"{what}: a part of the key holds half of a surrogate pair, which has no UTF-8 form")
     # "#" ends a value in the key templates of the recipes, "/" joins parts.
     return text.replace("%", "%25").replace("#", "%23").replace("/", "%2F")
+
+
+def _has_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def bucket_of(text: str, count: int) -> int:

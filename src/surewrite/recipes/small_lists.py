@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from surewrite.core import queries, transactions, writes
-from surewrite.core.conditions import Condition
+from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Operation, Steps, now
 from surewrite.core.entities import Attribute, Entity, EntityBase, Fields, attribute, time_to_live
 from surewrite.core.keys import Partition, Target
@@ -159,6 +159,7 @@ class SmallList(Generic[P, T]):
     def _add(self, partition: Partition[P], message_id: str, entry: T) -> Steps[ListOutcome]:
         if not isinstance(message_id, str) or not message_id:  # type: ignore[redundant-expr]  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidRequest(f"{self._scope.entity}: a message without an id, a text, cannot be told from another one")
+        append = self._entries.append(entry)
         parts = yield from (self._all_parts(partition) if self._rows is None else self._parts(partition, last_only=True))
         if any(self._holds(part, message_id) for part in parts):
             return ListOutcome.ALREADY_STORED
@@ -169,7 +170,7 @@ class SmallList(Generic[P, T]):
                 if self._holds(last, message_id):
                     return ListOutcome.ALREADY_STORED
             number = 1 if last is None else last.part + (1 if last.sealed else 0)
-            found = yield from self._append(partition, number, message_id, entry)
+            found = yield from self._append(partition, number, message_id, append)
             if isinstance(found, ListOutcome):
                 return found
             last = found
@@ -193,12 +194,12 @@ class SmallList(Generic[P, T]):
         sealed: P = writes.applied_item(outcome)
         return sealed
 
-    def _append(self, partition: Partition[P], number: int, message_id: str, entry: T) -> Steps[ListOutcome | P]:
+    def _append(self, partition: Partition[P], number: int, message_id: str, append: Change[P]) -> Steps[ListOutcome | P]:
         """The outcome, or the part that refused the entry, to be looked at again."""
         try:
             if self._rows is not None:
-                return (yield from self._append_with_row(partition, number, message_id, entry))
-            return (yield from self._append_with_id(partition, number, message_id, entry))
+                return (yield from self._append_with_row(partition, number, message_id, append))
+            return (yield from self._append_with_id(partition, number, message_id, append))
         except InvalidRequest as error:
             # Larger than an item may be: what was read of the part was old, or the entry alone is too large.
             if error.code not in SIZE_CODES or "size" not in str(error):
@@ -208,9 +209,9 @@ class SmallList(Generic[P, T]):
                 raise
             return (yield from self._seal(partition, number))
 
-    def _append_with_id(self, partition: Partition[P], number: int, message_id: str, entry: T) -> Steps[ListOutcome | P]:
+    def _append_with_id(self, partition: Partition[P], number: int, message_id: str, append: Change[P]) -> Steps[ListOutcome | P]:
         ids = self._entity.message_ids
-        changes = (self._entries.append(entry), ids.add(self._mark(message_id)))
+        changes = (append, ids.add(self._mark(message_id)))
         options = Options(condition=self._open & ~ids.contains(self._mark(message_id)))
         unknown: OutcomeUnknown | None = None
         try:
@@ -230,7 +231,7 @@ class SmallList(Generic[P, T]):
         assert outcome is not None
         raise outcome.error()
 
-    def _append_with_row(self, partition: Partition[P], number: int, message_id: str, entry: T) -> Steps[ListOutcome | P]:
+    def _append_with_row(self, partition: Partition[P], number: int, message_id: str, append: Change[P]) -> Steps[ListOutcome | P]:
         assert self._rows is not None
         moment = yield from now()
         seconds = self._remember_seconds
@@ -239,7 +240,7 @@ class SmallList(Generic[P, T]):
         row = draft.create(self._rows, ListedMessage(list_key=self._list_key(partition), message_id=message_id, expires=expires))
         # A conflict on the row is another delivery of the same message under way: its end is the answer.
         draft.outrank(row)
-        part = draft.upsert(self._scope, self._key(partition, number), (self._entries.append(entry),), Options(condition=self._open))
+        part = draft.upsert(self._scope, self._key(partition, number), (append,), Options(condition=self._open))
         result = yield from transactions.commit(draft)
         if not isinstance(result, Canceled):
             return ListOutcome.APPENDED
