@@ -352,3 +352,20 @@ def test_a_refused_or_failed_write_leaves_every_object_equal_to_before(world: Wo
     with pytest.raises(sw.SurewriteError):
         act()
     assert (repr(alice), hash(alice), dict(alice.__dict__)) == before
+
+
+@pytest.mark.parametrize("verb", ["put", "update", "transaction"])
+def test_the_plan_that_an_unknown_write_carries_shows_neither_key_nor_contents(world: World, verb: str) -> None:
+    world.follow(Step(LoseAnswer(), Where(operations=(*WRITES, "TransactWriteItems")), times=None))
+    secret = Note(id="secret-key", text="secret-text")
+    tx = world.table.transaction()
+    tx.put(secret)
+    act = {
+        "put": lambda: world.of(Note).put(secret),
+        "update": lambda: world.of(Note).upsert(Note.key_of("secret-key"), Note.text.set("secret-text")),
+        "transaction": tx.commit,
+    }[verb]
+    with pytest.raises(sw.OutcomeUnknown) as unknown:
+        act()
+    assert "Note" in repr(unknown.value.plan)
+    assert not any("secret" in shown for shown in (repr(unknown.value.plan), str(unknown.value), repr(unknown.value)))

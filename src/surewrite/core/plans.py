@@ -102,6 +102,10 @@ class Plan:
     rests_on: Mapping[str, AttributeValue | None] | None = None
     """Attributes as they were read, on which the write rests beside the stamp; ``None`` for one that was absent."""
 
+    def __repr__(self) -> str:
+        """What is written and what guards it, without key and contents: errors carry plans into logs."""
+        return f"<Plan: {self.verb} {self.entity} in {self.table!r}, guard: {self.guard.value}>"
+
     @property
     def table(self) -> str:
         name: str = self.body["TableName"]

@@ -90,6 +90,10 @@ class TransactionPlan:
     name: str | None
     fence: Request
 
+    def __repr__(self) -> str:
+        """The actions, without keys and contents: errors carry plans into logs."""
+        return f"<TransactionPlan: {', '.join(f'{action.plan.verb} {action.plan.entity}' for action in self.actions)}>"
+
     def request(self) -> Request:
         return Request("TransactWriteItems", {**self.body, "ClientRequestToken": self.token})
 
