@@ -98,6 +98,21 @@ class TestWhichClients:
             with pytest.raises(InvalidRequest, match="no client of boto3 for DynamoDB"):
                 Boto3ClientBackend(other)
 
+    @pytest.mark.parametrize(
+        ("url", "known"),
+        [
+            ("https://dynamodb.eu-west-1.amazonaws.com", True),
+            ("https://dynamodb.eu-west-1.api.aws", True),
+            ("https://dynamodb.eusc-de-east-1.amazonaws.eu", True),
+            ("https://dynamodb.amazonaws.com.example.org", None),
+            ("http://127.0.0.1:8000/x.amazonaws.com", None),
+        ],
+    )
+    def test_what_is_known_of_an_address_is_known_by_its_host(self, boto_client, url, known):
+        backend = Boto3ClientBackend(boto_client(url))
+        assert (backend.traits.tokens, backend.traits.transactions, backend.traits.old_item) == (known, known, known)
+        backend.close()
+
     def test_sessions_and_clients_are_told_apart(self, boto_client):
         session, client = boto3.Session(), boto_client()
         assert (is_boto3_session(session), is_boto3_client(session)) == (True, False)
@@ -214,6 +229,22 @@ class TestAnswers:
         with hostile_server() as server:
             url = server.url
         assert isinstance(send(boto_client(url)), NotSent)
+
+    @pytest.mark.parametrize("reason", ["login", "another service"])
+    def test_a_call_that_found_no_keys_was_not_sent(self, boto_client, send, reason):
+        exceptions = pytest.importorskip("botocore.exceptions")
+
+        def ask_for_keys(**_: object) -> None:
+            if reason == "login":
+                raise exceptions.SSOTokenLoadError(error_msg="no token")
+            raise exceptions.ClientError({"Error": {"Code": "AccessDenied", "Message": "no such role"}}, "AssumeRole")
+
+        with hostile_server() as server:
+            client = boto_client(server.url)
+            # Where botocore looks for keys: before it signs.
+            client.meta.events.register_first("before-sign.dynamodb.PutItem", ask_for_keys)
+            assert isinstance(send(client), NotSent)
+            assert server.received == []
 
     def test_what_the_client_sent_again_is_told(self, boto_client, send):
         def script(peer: Peer) -> None:

@@ -127,3 +127,37 @@ def test_the_keys_of_a_profile_and_of_a_session(tmp_path, monkeypatch):
     assert find_credentials(AWS, {"AWS_PROFILE": "two"}).fetch() == Credentials("A2", "s2")
     boto3 = pytest.importorskip("boto3")
     assert session_credentials(boto3.Session(profile_name="two")).fetch() == Credentials("A2", "s2")
+
+
+@needs_botocore
+def test_an_empty_token_of_a_profile_is_none(tmp_path, monkeypatch):
+    (tmp_path / "credentials").write_text("[default]\naws_access_key_id = A1\naws_secret_access_key = s1\naws_session_token =\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    assert find_credentials(AWS, {}).fetch() == Credentials("A1", "s1", None)
+
+
+@needs_botocore
+@pytest.mark.parametrize(
+    ("content", "profile", "text"),
+    [
+        ("", "missing", "could not be found"),
+        ("[profile half]\naws_access_key_id = A1\n", "half", "Partial credentials"),
+        ("[profile role]\nrole_arn = arn:aws:iam::123456789012:role/x\nsource_profile = nobody\n", "role", "nobody"),
+        (
+            "[profile login]\nsso_session = s\nsso_account_id = 1\nsso_role_name = r\n[sso-session s]\nsso_start_url = https://l\nsso_region = l\n",
+            "login",
+            "SSO Token",
+        ),
+    ],
+)
+def test_a_configuration_or_login_at_fault_is_an_error_to_fix_and_nothing_to_try_again(content, profile, text, tmp_path, monkeypatch):
+    (tmp_path / "config").write_text(content)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidRequest, match=text):
+        find_credentials(AWS, {"AWS_PROFILE": profile}).fetch()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from surewrite.backends.endpoints import Endpoint, endpoint_at, find_endpoint, session_endpoint
+from surewrite.backends.targets import backend_for
 from surewrite.errors import InvalidRequest
 
 needs_botocore = pytest.mark.skipif(importlib.util.find_spec("botocore") is None, reason="needs the extra `aws`")
@@ -87,10 +88,12 @@ def test_what_is_no_address_is_refused_with_the_address_in_the_text(url):
     assert repr(url) in str(caught.value)
 
 
-def test_an_address_with_a_password_is_refused_without_showing_it():
-    with pytest.raises(InvalidRequest) as caught:
-        endpoint_at("http://user:hunter2@host", environ={})
-    assert "hunter2" not in str(caught.value)
+@pytest.mark.parametrize("url", ["http://me:hush@host", "http://me:hush\u00e9@host", "ftp://me:hush@host", "http://me:hush@host:99999", " http://me:hush@host"])
+def test_an_address_with_a_password_is_refused_without_showing_it(url):
+    for refuse in (lambda: endpoint_at(url, environ={}), lambda: backend_for(url)):
+        with pytest.raises(InvalidRequest) as caught:
+            refuse()
+        assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from surewrite.backends.awaiting import future_done
 from surewrite.backends.background import in_background
 from surewrite.backends.credentials import CredentialSource, session_credentials
-from surewrite.backends.endpoints import Endpoint, session_endpoint
+from surewrite.backends.endpoints import Endpoint, session_endpoint, traits_of
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
@@ -31,7 +32,8 @@ _ONE_ATTEMPT = (
 _NO_RESOURCE = 'this client belongs to boto3.resource(...) and rewrites values: give boto3.client("dynamodb", ...) or the boto3.Session() itself'
 _PROBE = {"TableName": "probe", "Item": {"probe": {"S": "probe"}}}
 _TOO_LATE = "the boto3 client did not answer within the time limit"
-_HANDLER = "surewrite-reads-the-reply"
+_SENDS, _REPLY = "before-send.dynamodb", "response-received.dynamodb"
+_HANDLER = "surewrite"
 
 
 def is_boto3_session(target: object) -> bool:
@@ -53,11 +55,20 @@ def boto3_session_settings(session: Any) -> tuple[Endpoint, CredentialSource]:
     return session_endpoint(session), session_credentials(session)
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What one call of the client showed: whether a request was about to leave, and its replies."""
+
+    begun: bool = False
+    replies: list[Mapping[str, Any] | None] = field(default_factory=list[Mapping[str, Any] | None])
+
+
 class Boto3ClientBackend:
     """A client of boto3 as a backend. Its connections, signatures and certificates are the client's own.
 
     Each attempt runs in a thread of its own, because a client takes no time limit for one call: an attempt that is given up
-    may still be executed, which is what its ``NoAnswer`` says. One handler that only looks at replies is added to the client.
+    may still be executed, which is what its ``NoAnswer`` says. Two handlers are added to the client, which only look on: at
+    requests that are about to leave, and at replies.
 
     Raises:
         InvalidRequest: The client is not one for DynamoDB, sends again by itself, or belongs to a ``boto3.resource``.
@@ -68,14 +79,13 @@ class Boto3ClientBackend:
         self._client = client
         self._methods: dict[str, str] = {operation: method for method, operation in client.meta.method_to_api_mapping.items()}
         self._seen = threading.local()
-        client.meta.events.register("response-received.dynamodb", self._look, unique_id=f"{_HANDLER}-{id(self)}")
+        client.meta.events.register(_SENDS, self._see_request, unique_id=f"{_HANDLER}-sends-{id(self)}")
+        client.meta.events.register(_REPLY, self._see_reply, unique_id=f"{_HANDLER}-reply-{id(self)}")
         self._closed = False
 
     @property
     def traits(self) -> EndpointTraits:
-        url = str(self._client.meta.endpoint_url)
-        known = True if ".amazonaws.com" in url else None
-        return EndpointTraits(url, tokens=known, transactions=known, old_item=known)
+        return traits_of(str(self._client.meta.endpoint_url))
 
     def send(self, request: Request, timeout: float) -> Answer:
         """Send one attempt; wait at most ``timeout`` seconds for its answer.
@@ -102,19 +112,26 @@ class Boto3ClientBackend:
     def close(self) -> None:
         """Send nothing more. The client itself stays open: it belongs to who made it."""
         self._closed = True
-        self._client.meta.events.unregister("response-received.dynamodb", unique_id=f"{_HANDLER}-{id(self)}")
+        self._client.meta.events.unregister(_SENDS, unique_id=f"{_HANDLER}-sends-{id(self)}")
+        self._client.meta.events.unregister(_REPLY, unique_id=f"{_HANDLER}-reply-{id(self)}")
 
-    def _look(self, response_dict: Mapping[str, Any] | None = None, **_: object) -> None:
-        # Called once for each attempt of the client, in the thread of the call; without a reply when the attempt failed.
-        replies: list[Mapping[str, Any] | None] | None = getattr(self._seen, "replies", None)
-        if replies is not None:
-            replies.append(response_dict)
+    # Both are called once for each attempt of the client, in the thread of the call.
+
+    def _see_request(self, **_: object) -> None:
+        seen: _Seen | None = getattr(self._seen, "call", None)
+        if seen is not None:
+            seen.begun = True
+
+    def _see_reply(self, response_dict: Mapping[str, Any] | None = None, **_: object) -> None:
+        # Without a reply when the attempt failed.
+        seen: _Seen | None = getattr(self._seen, "call", None)
+        if seen is not None:
+            seen.replies.append(response_dict)
 
     def _call(self, request: Request, method: str, parameters: Mapping[str, Any]) -> Answer:
         from botocore.exceptions import ClientError, NoCredentialsError, ParamValidationError  # noqa: PLC0415 - an extra
 
-        replies: list[Mapping[str, Any] | None] = []
-        self._seen.replies = replies
+        self._seen.call = seen = _Seen()
         try:
             getattr(self._client, method)(**parameters)
         except ParamValidationError:
@@ -122,14 +139,15 @@ class Boto3ClientBackend:
             raise InvalidRequest(f"the boto3 client refused the parameters of {request.operation}") from None
         except NoCredentialsError as error:
             raise InvalidRequest(f"the boto3 client has no credentials: {error}") from None
-        except ClientError:
-            # The service said no; in which words is read below.
-            pass
+        except ClientError as error:
+            # The service said no; in which words is read below. Before a request it was another service, which was asked for keys.
+            if not seen.begun:
+                return _failed(error, seen)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, it is told by what may have left
-            return _failed(error, attempts=len(replies))
-        if not replies or replies[-1] is None:
+            return _failed(error, seen)
+        if not seen.replies or seen.replies[-1] is None:
             return NoAnswer("the boto3 client showed no reply")
-        return _read(request, replies[-1], resent=len(replies) > 1)
+        return _read(request, seen.replies[-1], resent=len(seen.replies) > 1)
 
 
 class AsyncBoto3ClientBackend:
@@ -166,19 +184,13 @@ def _check_client(client: Any) -> None:
         raise InvalidRequest(_NO_RESOURCE)
 
 
-def _failed(error: Exception, *, attempts: int) -> Answer:
-    from botocore.exceptions import (  # noqa: PLC0415 - an extra
-        ConnectTimeoutError,
-        CredentialRetrievalError,
-        EndpointConnectionError,
-        ProxyConnectionError,
-        UnauthorizedSSOTokenError,
-    )
+def _failed(error: Exception, seen: _Seen) -> Answer:
+    from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError  # noqa: PLC0415 - an extra
 
     # Each of these is raised before a connection exists. An error of TLS is not among them: it may come after the request.
-    early = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError, CredentialRetrievalError, UnauthorizedSSOTokenError)
+    early = isinstance(error, (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)) and len(seen.replies) <= 1
     detail = f"boto3: {type(error).__name__}: {error}"
-    return NotSent(detail) if isinstance(error, early) and attempts <= 1 else NoAnswer(detail)
+    return NotSent(detail) if early or not seen.begun else NoAnswer(detail)
 
 
 def _read(request: Request, reply: Mapping[str, Any], *, resent: bool) -> Answer:

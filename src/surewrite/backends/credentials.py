@@ -49,10 +49,14 @@ class FixedCredentials:
 
 
 class RefreshedCredentials:
-    """Keys that botocore finds and renews. ``find`` returns botocore's credentials object, or ``None`` if there are none."""
+    """Keys that botocore finds and renews. ``find`` returns botocore's credentials object, or ``None`` if there are none.
 
-    def __init__(self, find: Callable[[], Any], *, wall_clock: Callable[[], float] = time.time) -> None:
+    Of what it raises, ``faults`` become ``InvalidRequest``: a configuration that has to be fixed.
+    """
+
+    def __init__(self, find: Callable[[], Any], *, wall_clock: Callable[[], float] = time.time, faults: tuple[type[Exception], ...] = ()) -> None:
         self._find = find
+        self._faults = faults
         self._wall_clock = wall_clock
         self._lock = threading.Lock()
         self._owner = os.getpid()
@@ -72,12 +76,16 @@ class RefreshedCredentials:
             known = self.current()
             if known is not None:
                 return known
-            if self._source is None:
-                self._source = self._find()
-            if self._source is None:
-                raise _missing("botocore found none: configure a profile or a role, or set")
-            frozen = self._source.get_frozen_credentials()
-            credentials = checked(Credentials(frozen.access_key, frozen.secret_key, frozen.token))
+            try:
+                if self._source is None:
+                    self._source = self._find()
+                if self._source is None:
+                    raise _missing("botocore found none: configure a profile or a role, or set")
+                frozen = self._source.get_frozen_credentials()
+            except self._faults as error:
+                raise InvalidRequest(f"no credentials: {error}") from None
+            # An empty token, as of a profile that names one without a value, is none.
+            credentials = checked(Credentials(frozen.access_key, frozen.secret_key, frozen.token or None))
             self._kept = (credentials, self._wall_clock())
             return credentials
 
@@ -105,8 +113,23 @@ def find_credentials(endpoint: Endpoint, environ: Mapping[str, str] = os.environ
 
 
 def session_credentials(session: Any) -> CredentialSource:
-    """The keys of a ``boto3.Session`` (or botocore's), renewed by it. Does no input or output yet."""
-    return RefreshedCredentials(session.get_credentials)
+    """The keys of a ``boto3.Session`` (or botocore's), renewed by it. Does no input or output yet.
+
+    Where a configuration or a login is at fault, which no further try mends, ``fetch`` raises ``InvalidRequest``.
+    """
+    from botocore import exceptions  # noqa: PLC0415 - an extra, and slow to load: only where it is needed
+
+    faults = (
+        exceptions.ConfigParseError,
+        exceptions.InfiniteLoopConfigError,
+        exceptions.InvalidConfigError,
+        exceptions.PartialCredentialsError,
+        exceptions.ProfileNotFound,
+        exceptions.SSOTokenLoadError,
+        exceptions.UnauthorizedSSOTokenError,
+        exceptions.UnknownCredentialError,
+    )
+    return RefreshedCredentials(session.get_credentials, faults=faults)
 
 
 def checked(credentials: Credentials) -> Credentials:

@@ -73,17 +73,21 @@ class Endpoint:
 
     @property
     def is_aws(self) -> bool:
-        return self.host.endswith(tuple(f".{suffix}" for suffix in _AWS_SUFFIXES))
+        return _is_of_aws(self.host)
 
     @property
     def traits(self) -> EndpointTraits:
-        """What the service keeps to is known; of any other endpoint it is found out when it matters."""
-        known = True if self.is_aws else None
-        return EndpointTraits(self.url, tokens=known, transactions=known, old_item=known)
+        return traits_of(self.url)
 
     @property
     def _scheme(self) -> str:
         return "https" if self.secure else "http"
+
+
+def traits_of(url: str) -> EndpointTraits:
+    """What the service keeps to is known; of any other address it is found out when it matters."""
+    known = True if _is_of_aws(urlsplit(url).hostname or "") else None
+    return EndpointTraits(url, tokens=known, transactions=known, old_item=known)
 
 
 def endpoint_at(url: str, *, region: str | None = None, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -95,6 +99,8 @@ def endpoint_at(url: str, *, region: str | None = None, environ: Mapping[str, st
     Raises:
         InvalidRequest: The address is none that requests can be sent to; the text says why.
     """
+    if "@" in url:
+        raise InvalidRequest("an address of an endpoint cannot hold a name and password: keys come from the environment or from AWS's configuration")
     # A control character would be dropped without a word by the parser of the standard library.
     if not url.isascii() or not url.isprintable() or " " in url:
         raise _bad(url, "it holds a blank, a control character or a letter outside ASCII")
@@ -105,8 +111,6 @@ def endpoint_at(url: str, *, region: str | None = None, environ: Mapping[str, st
         raise _bad(url, str(error)) from None
     if parts.scheme not in _PORTS:
         raise _bad(url, "it must begin with http:// or https://")
-    if parts.username is not None or parts.password is not None:
-        raise InvalidRequest("an address of an endpoint cannot hold a name and password: keys come from the environment or from AWS's configuration")
     if parts.query or parts.fragment:
         raise _bad(url, "it cannot have a query or a fragment")
     host = _host(url, parts.hostname)
@@ -233,6 +237,10 @@ def _read_profile(session: Any) -> _Profile:
 
 def _configuration_file(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
+
+
+def _is_of_aws(host: str) -> bool:
+    return host.endswith(tuple(f".{suffix}" for suffix in _AWS_SUFFIXES))
 
 
 def _host(url: str, host: str | None) -> str:

@@ -59,6 +59,10 @@ class LimitReachedError(Exception):
     """A time limit of one attempt was reached."""
 
 
+class NoKeysError(Exception):
+    """The source of keys failed in a way that may pass."""
+
+
 class HttpAttempts:
     """Makes attempts against one endpoint. Any number may run at once, in threads or tasks. All times are in seconds.
 
@@ -98,8 +102,8 @@ class HttpAttempts:
         try:
             credentials = self._credentials.current() or (yield from self._fetched(deadline))
             connection = self.idle.take(time.monotonic(), loop) or (yield from self._connected(deadline))
-        except LimitReachedError as limit:
-            return NotSent(str(limit))
+        except (LimitReachedError, NoKeysError) as reason:
+            return NotSent(str(reason))
         except OSError as error:
             return NotSent(f"no connection to {self.endpoint.url}: {error}")
         # Signed at the last moment, so that the date is that of this attempt.
@@ -133,7 +137,7 @@ class HttpAttempts:
             raise
         except Exception as error:
             # A source raises what it likes, and nothing was sent.
-            raise OSError(f"no credentials: {type(error).__name__}: {error}") from error
+            raise NoKeysError(f"no credentials: {type(error).__name__}: {error}") from error
 
     def _connected(self, deadline: float) -> Waiting:
         deadline = min(deadline, time.monotonic() + self._connect_timeout)

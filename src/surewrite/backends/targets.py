@@ -87,7 +87,8 @@ def _session_settings(target: object) -> tuple[Endpoint, CredentialSource]:
 
     if is_boto3_session(target):
         return boto3_session_settings(target)
-    shown = repr(target) if isinstance(target, str) else type(target).__name__
+    # What stands before an "@" in an address may be a password.
+    shown = repr(target.rpartition("@")[2]) if isinstance(target, str) else type(target).__name__
     raise InvalidRequest(
         f'cannot connect to {shown}: give "memory:", "memory:NAME", "file:PATH", a URL such as "http://127.0.0.1:8000", a boto3.Session(),'
         " a boto3 client whose own resends are off, or nothing for DynamoDB itself"
