@@ -148,6 +148,13 @@ class StoresAgree(RuleBasedStateMachine):
     def delete_another_table(self, name: str) -> None:
         self.execute("DeleteTable", TableName=name)
 
+    @rule(created=st.booleans(), keys=st.sampled_from([("x",), ("x", "sk"), ("ttl", "pk")]))
+    def change_indexes(self, created: bool, keys: tuple[str, ...]) -> None:
+        types = {"x": "S", "sk": "N", "ttl": "N", "pk": "S"}
+        definitions = [{"AttributeName": name, "AttributeType": types[name]} for name in keys]
+        update: dict[str, Any] = {"Create": index("more", *keys)} if created else {"Delete": {"IndexName": "more"}}
+        self.execute("UpdateTable", TableName="shop", AttributeDefinitions=definitions, GlobalSecondaryIndexUpdates=[update])
+
     @rule(keys=st.lists(KEYS, min_size=1, max_size=3))
     def read_together(self, keys: list[dict[str, Any]]) -> None:
         self.execute("TransactGetItems", TransactItems=[{"Get": {"TableName": "shop", "Key": key}} for key in keys])
@@ -175,7 +182,7 @@ class StoresAgree(RuleBasedStateMachine):
         members = {"KeyConditionExpression": f"{hashed} = :v", "ExpressionAttributeValues": {":v": {"S": content or "a"}}, "ScanIndexForward": forward}
         self.walk("Query", limit, TableName="shop", IndexName=name, ReturnConsumedCapacity="INDEXES", **members)
 
-    @rule(name=st.sampled_from([None, "by_g", "by_x", "local"]), total=st.integers(1, 3), limit=st.integers(1, 4))
+    @rule(name=st.sampled_from([None, "by_g", "by_x", "local", "more"]), total=st.integers(1, 3), limit=st.integers(1, 4))
     def scan(self, name: str | None, total: int, limit: int) -> None:
         for segment in range(total):
             self.walk("Scan", limit, TableName="shop", IndexName=name, Segment=segment, TotalSegments=total)

@@ -25,11 +25,33 @@ def caller(service: Service, clock: Clock) -> Caller:
 
 def test_a_table_is_active_at_once_and_described_as_made(caller: Caller) -> None:
     made = caller.service.execute("CreateTable", creation())["TableDescription"]
-    assert made["TableStatus"] == "ACTIVE"
+    assert made["TableStatus"] == "CREATING"
     assert made["CreationDateTime"] == NOON
     assert made["KeySchema"] == key_schema("pk")
     assert made["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
-    assert caller("DescribeTable")["Table"] == made
+    assert caller("DescribeTable")["Table"] == {**made, "TableStatus": "ACTIVE"}
+
+
+def test_settings_of_a_table_are_described(caller: Caller) -> None:
+    settings = {
+        "TableClass": "STANDARD_INFREQUENT_ACCESS",
+        "OnDemandThroughput": {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": -1},
+        "WarmThroughput": {"ReadUnitsPerSecond": 12_000},
+        "SSESpecification": {"Enabled": True, "SSEType": "KMS"},
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+    }
+    caller.service.execute("CreateTable", creation(**settings))
+    described = caller("DescribeTable")["Table"]
+    assert described["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
+    assert described["OnDemandThroughput"] == {"MaxReadRequestUnits": 10}
+    assert described["WarmThroughput"] == {"ReadUnitsPerSecond": 12_000}
+    assert (described["SSEDescription"]["Status"], described["SSEDescription"]["SSEType"]) == ("ENABLED", "KMS")
+    assert described["LatestStreamLabel"] == "2027-01-15T08:00:00.000"
+    assert described["LatestStreamArn"] == f"{described['TableArn']}/stream/{described['LatestStreamLabel']}"
+
+
+def test_limits_are_those_of_a_new_account(service: Service) -> None:
+    assert service.execute("DescribeLimits", {})["TableMaxReadCapacityUnits"] == 40_000
 
 
 def test_the_description_counts_items_and_entries(caller: Caller) -> None:

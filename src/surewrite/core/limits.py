@@ -60,6 +60,8 @@ TABLE_REFERENCE_CHARACTERS: Final = 1024
 GLOBAL_INDEXES: Final = 20
 LOCAL_INDEXES: Final = 5
 PROJECTED_ATTRIBUTES: Final = 100
+# API Reference, TagResource.
+TABLE_TAGS: Final = 50
 
 # Page "Read and write operations": the size of one unit.
 READ_UNIT_BYTES: Final = 4096

@@ -6,8 +6,9 @@ from typing import Final
 
 from surewrite.core.values import Item, key_bytes
 from surewrite.engine.key_conditions import SortRange
+from surewrite.engine.key_validation import fits_index_key
 from surewrite.engine.schemas import Index, Table
-from surewrite.engine.stores.store import Session
+from surewrite.engine.stores.store import SLOTS, Session
 from surewrite.engine.streams import Change
 
 _END: Final = b"\x00\x00"
@@ -38,8 +39,17 @@ def entry_place(table: Table, index: Index, item: Item) -> tuple[bytes, bytes]:
 
 
 def has_entry(index: Index, item: Item | None) -> bool:
-    """Whether an item appears in an index: only with all attributes of the index's key."""
-    return item is not None and all(name in item for name in index.key.names)
+    """Whether an item appears in an index: only with all attributes of the index's key.
+
+    One that is there but fits no key leaves the item out too: it is older than the index, or its write would have been refused.
+    """
+    if item is None:
+        return False
+    for attribute in index.key.attributes:
+        value = item.get(attribute.name)
+        if value is None or not fits_index_key(value, attribute, is_partition=attribute is index.key.partition):
+            return False
+    return True
 
 
 def entry_item(table: Table, index: Index, item: Item | None) -> Item | None:
@@ -50,6 +60,14 @@ def entry_item(table: Table, index: Index, item: Item | None) -> Item | None:
         return item
     kept = {*table.key.names, *index.key.names, *index.included}
     return {name: value for name, value in item.items() if name in kept}
+
+
+def fill(session: Session, table: Table, index: Index) -> None:
+    """Make the entries of an index that a table gets while it has items. Reads every item."""
+    for item in list(session.scan(table.space, 0, SLOTS, None)):
+        entry = entry_item(table, index, item)
+        if entry is not None:
+            session.put(index.space, *entry_place(table, index, entry), entry)
 
 
 def maintain(session: Session, change: Change) -> None:

@@ -122,6 +122,11 @@ def check_updated_index_keys(item: Item, old: Item | None, indexes: Iterable[Ind
             raise validation("The update expression attempted to update the secondary index key beyond allowed size limits")
 
 
+def fits_index_key(value: AttributeValue, attribute: KeyAttribute, *, is_partition: bool) -> bool:
+    """Whether a value can be that of an index key attribute."""
+    return bool(value.get(attribute.type)) and not _too_long(value, is_partition=is_partition)
+
+
 def check_updated_index_key_filled(value: AttributeValue) -> None:
     """Refuse an empty value that an update gives to an index key attribute."""
     fault = _empty(value)

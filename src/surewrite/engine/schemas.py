@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,6 +68,7 @@ class Table:
     indexes: tuple[Index, ...]
     stream: StreamView | None
     time_to_live: str | None
+    tags: Mapping[str, str]
     description: dict[str, Any]
 
     def index(self, name: str) -> Index | None:
@@ -101,13 +103,14 @@ def table_of(text: str) -> Table:
         indexes=tuple(indexes),
         stream=description.get("StreamSpecification", {}).get("StreamViewType"),
         time_to_live=content["time_to_live"],
+        tags=content["tags"],
         description=description,
     )
 
 
-def definition_text(description: dict[str, Any], time_to_live: str | None) -> str:
-    """What the store keeps of a table: its description as DescribeTable tells it, and the attribute that expires items."""
-    return json.dumps({"description": description, "time_to_live": time_to_live})
+def definition_text(description: dict[str, Any], time_to_live: str | None, tags: Mapping[str, str]) -> str:
+    """What the store keeps of a table: its description as DescribeTable tells it, the attribute that expires items, and its tags."""
+    return json.dumps({"description": description, "time_to_live": time_to_live, "tags": dict(tags)})
 
 
 def _key_schema(elements: list[dict[str, str]], types: dict[str, KeyType]) -> KeySchema:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from surewrite.engine import batches, item_operations, queries, tables, transactions
+from surewrite.engine import batches, item_operations, queries, tables, tags, transactions
 from surewrite.engine.context import Context
 from surewrite.engine.context import ServiceSettings as ServiceSettings
 from surewrite.engine.faults import ServiceError
@@ -32,6 +32,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "DescribeTable": tables.describe_table,
     "DeleteTable": tables.delete_table,
     "ListTables": tables.list_tables,
+    "UpdateTable": tables.update_table,
+    "DescribeLimits": tables.describe_limits,
+    "TagResource": tags.tag_resource,
+    "UntagResource": tags.untag_resource,
+    "ListTagsOfResource": tags.list_tags_of_resource,
     "UpdateTimeToLive": tables.update_time_to_live,
     "DescribeTimeToLive": tables.describe_time_to_live,
 }

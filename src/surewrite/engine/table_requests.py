@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from surewrite.core import limits
 from surewrite.engine.faults import validation
-from surewrite.engine.members import INDEX, NEW_TABLE, Member, Shapes, require_map, require_none
+from surewrite.engine.members import NEW_TABLE, Member, Shapes, require_none
+from surewrite.engine.table_members import GLOBAL_INDEX, KEY_SCHEMA, LOCAL_INDEX, SETTINGS, index_faults, key_faults, label, setting_faults, tag_faults
+from surewrite.engine.validation import INVALID
 
-_INVALID: Final = "One or more parameter values were invalid: "
 _ARN_PREFIX: Final = "arn:aws:dynamodb:local:000000000000:table/"
+_KEY_ARN_PREFIX: Final = "arn:aws:kms:local:000000000000:key/"
 
-_ATTRIBUTE_NAME: Final = Member("AttributeName", "string", required=True, least=1, most=limits.KEY_NAME_BYTES)
-_DEFINITION: Final = Shapes("AttributeDefinition", (_ATTRIBUTE_NAME, Member("AttributeType", "string", required=True, choices=("B", "N", "S"))))
-_ELEMENT: Final = Shapes("KeySchemaElement", (_ATTRIBUTE_NAME, Member("KeyType", "string", required=True, choices=("HASH", "RANGE"))))
-_UNITS: Final = Shapes(
-    "ProvisionedThroughput",
-    (Member("ReadCapacityUnits", "integer", required=True, least=1), Member("WriteCapacityUnits", "integer", required=True, least=1)),
-)
-_PROJECTION: Final = Shapes(
-    "Projection",
-    (Member("ProjectionType", "string", choices=("ALL", "INCLUDE", "KEYS_ONLY")), Member("NonKeyAttributes", "list", least=1, most=20)),
-)
-_INDEX_NAME: Final = Member("IndexName", "string", required=True, least=INDEX.least, most=INDEX.most, pattern=INDEX.pattern)
-_KEY_SCHEMA: Final = Member("KeySchema", "list", required=True, least=1, most=2, element="KeySchemaElement")
-_INDEX_MEMBERS: Final = (_INDEX_NAME, _KEY_SCHEMA, Member("Projection", "map", required=True))
-_LOCAL_INDEX: Final = Shapes("LocalSecondaryIndex", _INDEX_MEMBERS)
-_GLOBAL_INDEX: Final = Shapes("GlobalSecondaryIndex", (*_INDEX_MEMBERS, Member("ProvisionedThroughput", "map")))
-_STREAM: Final = Shapes(
-    "StreamSpecification",
-    (
-        Member("StreamEnabled", "boolean", required=True),
-        Member("StreamViewType", "string", choices=("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")),
-    ),
-)
 _CREATE: Final = Shapes(
     "CreateTable",
     (
         NEW_TABLE,
         Member("AttributeDefinitions", "list", required=True),
-        _KEY_SCHEMA,
-        Member("BillingMode", "string", choices=("PROVISIONED", "PAY_PER_REQUEST")),
-        Member("ProvisionedThroughput", "map"),
+        KEY_SCHEMA,
         Member("GlobalSecondaryIndexes", "list"),
         Member("LocalSecondaryIndexes", "list"),
-        Member("StreamSpecification", "map"),
-        Member("SSESpecification", "map"),
+        *SETTINGS,
         Member("Tags", "list"),
-        Member("TableClass", "string", choices=("STANDARD", "STANDARD_INFREQUENT_ACCESS")),
-        Member("DeletionProtectionEnabled", "boolean"),
     ),
 )
 
@@ -68,10 +43,12 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
     on_demand = body.get("BillingMode") == "PAY_PER_REQUEST"
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if body.get(member) is not None and not body[member]:
-            raise validation(f"{_INVALID}List of {member} is empty")
+            raise validation(f"{INVALID}List of {member} is empty")
     _check_key_schemas(elements, definitions, [*global_indexes, *local_indexes])
     _check_indexes(elements, global_indexes, local_indexes)
-    _check_billing(body, global_indexes, on_demand=on_demand)
+    check_units(body.get("ProvisionedThroughput"), on_demand=on_demand)
+    for index in global_indexes:
+        check_index_units(index, on_demand=on_demand)
     units: Mapping[str, Any] = body.get("ProvisionedThroughput") or {}
     description: dict[str, Any] = {
         "TableName": name,
@@ -81,7 +58,7 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
         "CreationDateTime": now,
         "KeySchema": elements,
         "AttributeDefinitions": definitions,
-        "ProvisionedThroughput": _described_units(units),
+        "ProvisionedThroughput": described_units(units),
         "ItemCount": 0,
         "TableSizeBytes": 0,
         "DeletionProtectionEnabled": bool(body.get("DeletionProtectionEnabled")),
@@ -91,26 +68,62 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
     if body.get("TableClass"):
         description["TableClassSummary"] = {"TableClass": body["TableClass"]}
     if global_indexes:
-        description["GlobalSecondaryIndexes"] = [_described_index(index, name, is_global=True) for index in global_indexes]
+        description["GlobalSecondaryIndexes"] = [described_index(index, name, is_global=True) for index in global_indexes]
     if local_indexes:
-        description["LocalSecondaryIndexes"] = [_described_index(index, name, is_global=False) for index in local_indexes]
+        description["LocalSecondaryIndexes"] = [described_index(index, name, is_global=False) for index in local_indexes]
     stream: Mapping[str, Any] = body.get("StreamSpecification") or {}
+    if stream and not stream["StreamEnabled"] and stream.get("StreamViewType") is not None:
+        raise validation(f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified")
     if stream.get("StreamEnabled"):
-        description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream["StreamViewType"]}
-        description["LatestStreamLabel"] = f"{now:.3f}"
-        description["LatestStreamArn"] = f"{_ARN_PREFIX}{name}/stream/{now:.3f}"
+        describe_stream(description, stream, now)
+    describe_limits(description, body)
+    describe_encryption(description, body.get("SSESpecification"))
     return description
+
+
+def describe_stream(description: dict[str, Any], stream: Mapping[str, Any], now: float) -> None:
+    """Enter a stream that begins now into a table's description; raises where its view is not given."""
+    if stream.get("StreamViewType") is None:
+        raise validation(f"{INVALID}StreamViewType must be specified when StreamEnabled is true")
+    began = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream["StreamViewType"]}
+    description["LatestStreamLabel"] = began
+    description["LatestStreamArn"] = f"{description['TableArn']}/stream/{began}"
+
+
+def describe_limits(described: dict[str, Any], settings: Mapping[str, Any]) -> None:
+    """Enter the limits and the readiness that are set of a table or an index into its description; -1 takes a limit away."""
+    for member in ("OnDemandThroughput", "WarmThroughput"):
+        given = settings.get(member)
+        if given is not None:
+            known = {**described.get(member, {}), **{name: value for name, value in given.items() if value is not None}}
+            described[member] = {name: value for name, value in known.items() if value != -1}
+            if not described[member]:
+                del described[member]
+
+
+def describe_encryption(description: dict[str, Any], encryption: Mapping[str, Any] | None) -> None:
+    """Enter what is set of the key that encrypts a table into its description. The engine encrypts nothing."""
+    if encryption is None:
+        return
+    if not encryption.get("Enabled"):
+        description.pop("SSEDescription", None)
+        return
+    key: str = encryption.get("KMSMasterKeyId") or description["TableId"]
+    description["SSEDescription"] = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key if key.startswith("arn:") else _KEY_ARN_PREFIX + key}
 
 
 def _plain(elements: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in element.items() if value is not None} for element in elements]
 
 
-def _described_units(units: Mapping[str, Any]) -> dict[str, Any]:
+def described_units(units: Mapping[str, Any]) -> dict[str, Any]:
+    """Provisioned units as descriptions hold them; zero where there are none."""
     return {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": units.get("ReadCapacityUnits", 0), "WriteCapacityUnits": units.get("WriteCapacityUnits", 0)}
 
 
-def _described_index(index: dict[str, Any], table: str, *, is_global: bool) -> dict[str, Any]:
+def described_index(index: Mapping[str, Any], table: str, *, is_global: bool) -> dict[str, Any]:
+    """An index as a table's description holds it."""
     described: dict[str, Any] = {
         "IndexName": index["IndexName"],
         "KeySchema": _plain(index["KeySchema"]),
@@ -120,7 +133,8 @@ def _described_index(index: dict[str, Any], table: str, *, is_global: bool) -> d
         "ItemCount": 0,
     }
     if is_global:
-        described |= {"IndexStatus": "ACTIVE", "ProvisionedThroughput": _described_units(index.get("ProvisionedThroughput") or {})}
+        described |= {"IndexStatus": "ACTIVE", "ProvisionedThroughput": described_units(index.get("ProvisionedThroughput") or {})}
+        describe_limits(described, index)
     return described
 
 
@@ -128,35 +142,11 @@ def _check_members(body: Mapping[str, Any]) -> None:
     _CREATE.check_shapes(body)
     if body.get("TableName") is None:
         raise validation("The parameter 'TableName' is required but was not present in the request")
-    faults = _CREATE.faults(body)
-    for member, shapes in (("AttributeDefinitions", _DEFINITION), ("KeySchema", _ELEMENT)):
-        faults += _list_faults(body.get(member), shapes, member[0].lower() + member[1:])
-    for member, shapes in (("GlobalSecondaryIndexes", _GLOBAL_INDEX), ("LocalSecondaryIndexes", _LOCAL_INDEX)):
-        prefix = member[0].lower() + member[1:]
-        faults += _list_faults(body.get(member), shapes, prefix)
+    faults = _CREATE.faults(body) + key_faults(body)
+    for member, shapes in (("GlobalSecondaryIndexes", GLOBAL_INDEX), ("LocalSecondaryIndexes", LOCAL_INDEX)):
         for at, index in enumerate(body.get(member) or (), start=1):
-            faults += _list_faults(index.get("KeySchema"), _ELEMENT, f"{prefix}.{at}.member.keySchema")
-            faults += _map_faults(index.get("Projection"), _PROJECTION, f"{prefix}.{at}.member.projection")
-            faults += _map_faults(index.get("ProvisionedThroughput"), _UNITS, f"{prefix}.{at}.member.provisionedThroughput")
-    faults += _map_faults(body.get("ProvisionedThroughput"), _UNITS, "provisionedThroughput")
-    faults += _map_faults(body.get("StreamSpecification"), _STREAM, "streamSpecification")
-    require_none(faults)
-
-
-def _list_faults(elements: Sequence[object] | None, shapes: Shapes, prefix: str) -> list[str]:
-    faults: list[str] = []
-    for at, element in enumerate(elements or (), start=1):
-        name = f"{prefix}.{at}.member"
-        faults += _map_faults(require_map(element, name), shapes, name)
-    return faults
-
-
-def _map_faults(element: object, shapes: Shapes, prefix: str) -> list[str]:
-    if element is None:
-        return []
-    content = require_map(element, prefix)
-    shapes.check_shapes(content)
-    return shapes.faults(content, f"{prefix}.")
+            faults += index_faults(index, shapes, f"{label(member)}.{at}.member")
+    require_none(faults + setting_faults(body) + tag_faults(body.get("Tags")))
 
 
 def _check_key_schemas(elements: Sequence[Mapping[str, Any]], definitions: Sequence[Mapping[str, Any]], indexes: Sequence[Mapping[str, Any]]) -> None:
@@ -171,17 +161,18 @@ def _check_key_schemas(elements: Sequence[Mapping[str, Any]], definitions: Seque
         missing = [name for name in names if name not in defined]
         if missing:
             told = f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(defined)}]"
-            raise validation(f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. {told}")
-        _check_roles(schema)
+            raise validation(f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. {told}")
+        check_roles(schema)
         used.update(names)
     if len(used) != len(defined):
         if not indexes:
-            raise validation(f"{_INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+            raise validation(f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
         told = f"AttributeDefinitions: [{', '.join(defined)}], keys used: [{', '.join(sorted(used))}]"
-        raise validation(f"{_INVALID}Some AttributeDefinitions are not used. {told}")
+        raise validation(f"{INVALID}Some AttributeDefinitions are not used. {told}")
 
 
-def _check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
+def check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a key schema whose elements do not have their roles."""
     if schema[0]["KeyType"] != "HASH":
         raise validation("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if len(schema) == 2 and schema[1]["KeyType"] != "RANGE":
@@ -189,55 +180,61 @@ def _check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check_indexes(elements: Sequence[Mapping[str, Any]], global_indexes: Sequence[Mapping[str, Any]], local_indexes: Sequence[Mapping[str, Any]]) -> None:
-    if len(global_indexes) > limits.GLOBAL_INDEXES:
-        raise validation(f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}")
+    check_global_count(len(global_indexes))
     if len(local_indexes) > limits.LOCAL_INDEXES:
-        raise validation(f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}")
+        raise validation(f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}")
     if local_indexes and len(elements) == 1:
-        raise validation(f"{_INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
+        raise validation(f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex")
     seen: set[str] = set()
-    included = 0
     for index in (*global_indexes, *local_indexes):
         if index["IndexName"] in seen:
-            raise validation(f"{_INVALID}Duplicate index name: {index['IndexName']}")
+            raise validation(f"{INVALID}Duplicate index name: {index['IndexName']}")
         seen.add(index["IndexName"])
-        included += _projected_count(index["Projection"])
-    if included > limits.PROJECTED_ATTRIBUTES:
-        raise validation(f"{_INVALID}Too many projected attributes: the limit of {limits.PROJECTED_ATTRIBUTES} is exceeded")
+    check_projections((*global_indexes, *local_indexes))
     for index in local_indexes:
         if len(index["KeySchema"]) != 2:
-            raise validation(f"{_INVALID}Index KeySchema does not have a range key for index: {index['IndexName']}")
+            raise validation(f"{INVALID}Index KeySchema does not have a range key for index: {index['IndexName']}")
         own, shared = index["KeySchema"][0]["AttributeName"], elements[0]["AttributeName"]
         if own != shared:
             told = f"{index['IndexName']}. index hash key: {own}, table hash key: {shared}"
-            raise validation(f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {told}")
+            raise validation(f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {told}")
 
 
 def _projected_count(projection: Mapping[str, Any]) -> int:
     kind, names = projection.get("ProjectionType"), projection.get("NonKeyAttributes")
     if kind is None:
-        raise validation(f"{_INVALID}Unknown ProjectionType: null")
+        raise validation(f"{INVALID}Unknown ProjectionType: null")
     if kind != "INCLUDE" and names is not None:
-        raise validation(f"{_INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+        raise validation(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
     if kind == "INCLUDE" and names is None:
-        raise validation(f"{_INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+        raise validation(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
     return len(names or ())
 
 
-def _check_billing(body: Mapping[str, Any], global_indexes: Sequence[Mapping[str, Any]], *, on_demand: bool) -> None:
-    units = body.get("ProvisionedThroughput")
+def check_global_count(count: int) -> None:
+    """Refuse more global indexes than a table may have."""
+    if count > limits.GLOBAL_INDEXES:
+        raise validation(f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {limits.GLOBAL_INDEXES}")
+
+
+def check_projections(indexes: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse projections of all indexes of a table that contradict themselves or are too large together."""
+    if sum(_projected_count(index["Projection"]) for index in indexes) > limits.PROJECTED_ATTRIBUTES:
+        raise validation(f"{INVALID}Too many projected attributes: the limit of {limits.PROJECTED_ATTRIBUTES} is exceeded")
+
+
+def check_units(units: object, *, on_demand: bool) -> None:
+    """Refuse provisioned units of a table that its billing mode does not have, or their lack."""
     if on_demand and units is not None:
-        raise validation(f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+        raise validation(f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
     if not on_demand and units is None:
-        raise validation(f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
-    for index in global_indexes:
-        given = index.get("ProvisionedThroughput") is not None
-        if on_demand and given:
-            raise validation(f"{_INVALID}ProvisionedThroughput should not be specified for index: {index['IndexName']} when BillingMode is PAY_PER_REQUEST")
-        if not on_demand and not given:
-            raise validation(f"{_INVALID}ProvisionedThroughput is not specified for index: {index['IndexName']}")
-    stream = body.get("StreamSpecification")
-    if stream is not None and not stream["StreamEnabled"] and stream.get("StreamViewType") is not None:
-        raise validation(f"{_INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified")
-    if stream is not None and stream["StreamEnabled"] and stream.get("StreamViewType") is None:
-        raise validation(f"{_INVALID}StreamViewType must be specified when StreamEnabled is true")
+        raise validation(f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+
+
+def check_index_units(index: Mapping[str, Any], *, on_demand: bool) -> None:
+    """The same for a global index."""
+    given = index.get("ProvisionedThroughput") is not None
+    if on_demand and given:
+        raise validation(f"{INVALID}ProvisionedThroughput should not be specified for index: {index['IndexName']} when BillingMode is PAY_PER_REQUEST")
+    if not on_demand and not given:
+        raise validation(f"{INVALID}ProvisionedThroughput is not specified for index: {index['IndexName']}")

@@ -13,17 +13,20 @@ from surewrite.core.values import Item
 from surewrite.engine.context import Context
 from surewrite.engine.copies import copied_description
 from surewrite.engine.faults import ServiceError, validation
-from surewrite.engine.members import TABLE, Member, Shapes, require_none, table_name
+from surewrite.engine.indexes import fill
+from surewrite.engine.members import Member, Shapes, require_none, table_name
 from surewrite.engine.schemas import Table, definition_text
 from surewrite.engine.stores.store import SLOTS, Session
 from surewrite.engine.streams import SWEEP_IDENTITY, Change
+from surewrite.engine.table_members import EXISTING_TABLE
 from surewrite.engine.table_requests import described_table
+from surewrite.engine.table_updates import check_update, updated_table
+from surewrite.engine.tags import tags_of
 
 _OLDEST_EXPIRY_SECONDS: Final = 5 * 365 * 24 * 3600
 """Developer Guide, page "Using time to live (TTL) in DynamoDB": a time more than five years ago expires nothing."""
 
-_EXISTING: Final = Member("TableName", "string", required=True, least=limits.TABLE_NAME_CHARACTERS_LEAST, most=TABLE.most, pattern=TABLE.pattern)
-_NAMED: Final = {operation: Shapes(operation, (_EXISTING,)) for operation in ("DescribeTable", "DeleteTable", "DescribeTimeToLive")}
+_NAMED: Final = {operation: Shapes(operation, (EXISTING_TABLE,)) for operation in ("DescribeTable", "DeleteTable", "DescribeTimeToLive")}
 _LIST: Final = Shapes(
     "ListTables",
     (
@@ -31,7 +34,8 @@ _LIST: Final = Shapes(
         Member("Limit", "integer", least=1, most=100),
     ),
 )
-_EXPIRY: Final = Shapes("UpdateTimeToLive", (_EXISTING, Member("TimeToLiveSpecification", "map", required=True)))
+_LIMITS: Final = Shapes("DescribeLimits", ())
+_EXPIRY: Final = Shapes("UpdateTimeToLive", (EXISTING_TABLE, Member("TimeToLiveSpecification", "map", required=True)))
 _EXPIRY_SPECIFICATION: Final = Shapes(
     "TimeToLiveSpecification",
     (Member("Enabled", "boolean", required=True), Member("AttributeName", "string", required=True, least=1, most=255)),
@@ -39,14 +43,50 @@ _EXPIRY_SPECIFICATION: Final = Shapes(
 
 
 def create_table(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
-    """CreateTable: the table is usable when this returns."""
+    """CreateTable: the table is usable when this returns, though the answer still calls it CREATING as the service's does."""
     description = described_table(body, str(uuid.uuid4()), context.clock())
     name = description["TableName"]
     with context.store.session(write=True) as session:
         if session.definition(name) is not None:
             raise ServiceError("ResourceInUseException", f"Table already exists: {name}")
-        session.put_definition(name, definition_text(description, None))
-    return {"TableDescription": description}
+        session.put_definition(name, definition_text(description, None, tags_of(body.get("Tags") or [])))
+    answer = copied_description(description)
+    answer["TableStatus"] = "CREATING"
+    for index in answer.get("GlobalSecondaryIndexes", ()):
+        index["IndexStatus"] = "CREATING"
+    return {"TableDescription": answer}
+
+
+def update_table(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """UpdateTable: in effect when this returns, though the answer still calls the table UPDATING. A new index is filled; that reads every item."""
+    check_update(body)
+    name = table_name(body["TableName"])
+    with context.store.session(write=True) as session:
+        table = _required(context, session, name)
+        update = updated_table(body, table.description, context.clock())
+        session.put_definition(name, definition_text(update.description, table.time_to_live, table.tags))
+        changed = _required(context, session, name)
+        answer = _described(session, changed)
+        answer["TableStatus"] = "UPDATING"
+        created = None if update.created is None else changed.index(update.created)
+        if created is not None:
+            fill(session, changed, created)
+            answer["GlobalSecondaryIndexes"][-1]["IndexStatus"] = "CREATING"
+        deleted = None if update.deleted is None else table.index(update.deleted)
+        if deleted is not None:
+            session.drop_space(deleted.space)
+    return {"TableDescription": answer}
+
+
+def describe_limits(_context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
+    """DescribeLimits: the quotas of a new account; none is in force here."""
+    _LIMITS.check(body)
+    return {
+        "AccountMaxReadCapacityUnits": 80_000,
+        "AccountMaxWriteCapacityUnits": 80_000,
+        "TableMaxReadCapacityUnits": 40_000,
+        "TableMaxWriteCapacityUnits": 40_000,
+    }
 
 
 def describe_table(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,7 +138,7 @@ def update_time_to_live(context: Context, body: Mapping[str, Any]) -> dict[str, 
             raise validation(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.time_to_live}")
         if enabled is (table.time_to_live is not None):
             raise validation(f"TimeToLive is already {'enabled' if enabled else 'disabled'}")
-        session.put_definition(table.name, definition_text(table.description, attribute if enabled else None))
+        session.put_definition(table.name, definition_text(table.description, attribute if enabled else None, table.tags))
     return {"TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}
 
 
