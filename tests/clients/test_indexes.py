@@ -121,6 +121,16 @@ async def test_an_update_keeps_the_index_where_all_its_fields_are_known(make_tab
     assert await sequence(orders.scan(index="by_status")) == []
 
 
+async def test_an_update_keeps_the_index_by_what_is_stored_and_not_by_what_the_entity_was_given_since(make_table, settled) -> None:
+    tickets = (await make_table(Ticket)).of(Ticket)
+    await tickets.put(Ticket(id="b"))
+    for ticket in (await tickets.put(Ticket(id="a")), await tickets.get(Ticket.key_of("b"))):
+        await tickets.update(ticket.replace(state="closed"), Ticket.level.set(3), if_unchanged=True)
+    await settled()
+    assert sorted([ticket.id async for ticket in tickets.query(Ticket.index_partition_of("queue", "open", 3))]) == ["a", "b"]
+    assert [ticket.id async for ticket in tickets.query(Ticket.index_partition_of("queue", "closed", 3))] == []
+
+
 async def test_an_update_that_cannot_know_the_index_key_is_refused_before_it_is_sent(make_table, settled) -> None:
     tickets = (await make_table(Ticket)).of(Ticket)
     ticket = await tickets.create(Ticket(id="a", level=2))

@@ -13,10 +13,32 @@ from surewrite.core.codecs import Undecodable
 from surewrite.core.expressions import ChangeTree, Name, Remove, SetTo, Value
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import IndexKey
+from surewrite.core.keys import Key
 from surewrite.core.schemas import BoundSchema
+from surewrite.core.stored import stored_state
 from surewrite.errors import InvalidRequest
 
 _UNKNOWN: Final = object()
+
+
+def values_at_rest(schema: BoundSchema[Any], target: Any, *, loaded: bool) -> dict[str, Any]:
+    """The fields whose stored values an update can rest on: those of the key, and where it demands the loaded state those that join in index keys.
+
+    The latter as they were stored: the entity may have other values by ``replace``, which this write does not store.
+    """
+    if isinstance(target, Key):
+        return dict(target.values)
+    values = {name: target.__dict__[name] for name in schema.definition.key_fields if name in target.__dict__}
+    stored = stored_state(target)
+    if not loaded or stored is None:
+        return values
+    for field in (_field(schema, name) for key in schema.index_keys for name in key.joined if name not in values):
+        value = stored.held.get(field.stored_name)
+        if value is not None and "NULL" not in value:
+            values[field.name] = field.codec.decode(value)
+        elif not stored.partial:
+            values[field.name] = field.make_default() if field.has_default else None
+    return values
 
 
 def index_changes_of_update(schema: BoundSchema[Any], changes: Sequence[ChangeTree], known: Mapping[str, Any]) -> tuple[ChangeTree, ...]:

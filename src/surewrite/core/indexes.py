@@ -89,6 +89,12 @@ class IndexKey:
     template: KeyTemplate
     derived: bool
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """The fields whose values must all be known where one of them changes; none for a key that is made of one field, or is stored anyway."""
+        names = self.template.field_names
+        return names if self.derived and len(names) > 1 else ()
+
     def value(self, values: Mapping[str, Any]) -> AttributeValue | None:
         """What the attribute holds for these values of the fields; ``None`` where one of them has none. Raises ``InvalidRequest`` as a table's key does."""
         if any(values[name] is None for name in self.template.field_names):

@@ -11,7 +11,7 @@ from surewrite.core.entities import stored_state
 from surewrite.core.expressions import ChangeTree, all_of, attribute, exists
 from surewrite.core.fresh import fresh_item
 from surewrite.core.guards import guard_of_put, guard_of_update
-from surewrite.core.index_upkeep import index_changes_of_update, index_changes_of_upsert
+from surewrite.core.index_upkeep import index_changes_of_update, index_changes_of_upsert, values_at_rest
 from surewrite.core.keys import Key, Target, is_key, is_target
 from surewrite.core.plan_drafts import (
     Draft,
@@ -67,7 +67,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     draft, trees = _draft_of_change(scope, target, changes, occasion, options)
     names = draft.names
     expected = None if is_target(target) else _expected_of(draft, target)
-    trees += index_changes_of_update(scope.schema, trees, _known_values(scope, target, expected))
+    trees += index_changes_of_update(scope.schema, trees, values_at_rest(scope.schema, target, loaded=expected is not None))
     if expected is not None:
         version = None if names.version is None else (expected.version or 0) + 1
         stamp = draft.stamp(version)
@@ -237,13 +237,3 @@ def _upsert_changes(draft: Draft, target: Target[Any], changes: Sequence[Change[
     initial = initial_changes(draft.schema, target, touched)
     kept = index_changes_of_upsert(draft.schema, own, dict(target.values))
     return tuple(adapt_for_upsert(draft.schema, change) for change in changes) + initial + kept
-
-
-def _known_values(scope: Scope, target: Any, expected: Expected | None) -> dict[str, Any]:
-    """The fields whose stored values an update can rest on: those of the key, and all of an entity whose loaded state it demands."""
-    if isinstance(target, Key):
-        return dict(target.values)
-    values: dict[str, Any] = target.__dict__
-    if expected is not None:
-        return values
-    return {name: values[name] for name in scope.schema.definition.key_fields if name in values}

@@ -98,6 +98,7 @@ class BoundSchema(Generic[E]):
         self.claim_fields = tuple(self._claim_fields.values())
         self.claim_names = frozenset(field.stored_name for field in self.claim_fields)
         """The stored names of all fields that decide what an item claims."""
+        self._held_names = self.claim_names.union(field.stored_name for field in self.fields for key in self.index_keys if field.name in key.joined)
         if self.uniques:
             self._check_uniques()
         self._key_attributes = frozenset((*layout.key, *(field.stored_name for field in self.fields if field.name in self._key_fields)))
@@ -186,10 +187,10 @@ class BoundSchema(Generic[E]):
     # -------------------------------------------------------------------------------------------------------------- claims
 
     def held(self, item: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
-        """The attributes of an item that decide what it claims."""
-        if not self.claim_names:
+        """The attributes of an item that decide what it claims, and the keys that it has in indexes where one change is not all that decides."""
+        if not self._held_names:
             return NOTHING_HELD
-        return {name: item[name] for name in self.claim_names if name in item}
+        return {name: item[name] for name in self._held_names if name in item}
 
     def claims_of(self, item: Mapping[str, AttributeValue]) -> dict[str, str]:
         """What an item claims, each with the name of its field. Raises ``UndecodableItem`` where a value does not fit its field."""

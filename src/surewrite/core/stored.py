@@ -15,7 +15,7 @@ STATE: Final = "_stored"
 """Where an entity keeps it; no field can have such a name."""
 
 NOTHING_HELD: Final[Mapping[str, AttributeValue]] = {}
-"""Of an entity type without unique fields."""
+"""Of an entity type without unique fields, and without index keys of several fields."""
 
 
 @quickly_made
@@ -24,7 +24,8 @@ class Stored:
     """The state of an item as an entity was read or stored: version, stamp and birth (``None`` where it has none).
 
     ``unknown`` are its attributes that the entity does not declare: a later put keeps them. ``partial`` is true for an
-    entity that was read in part. ``held`` are the attributes, as they were stored, that decide what the item claims.
+    entity that was read in part. ``held`` are the attributes, as they were stored, that decide what the item claims, and the
+    keys that it has in indexes: the entity's own fields may have got other values by ``replace`` since.
     """
 
     version: int | None
