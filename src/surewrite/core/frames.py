@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from surewrite.core.expressions import ChangeTree, ConditionTree, Rendering, holds_on_absent
+from surewrite.core.frozen import quickly_made
 from surewrite.core.values import AttributeValue
 
 FRAMES_MAX: Final = 1024
@@ -48,32 +49,43 @@ class Place:
     fact: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """``condition`` is ``None`` where nothing is demanded, ``sets`` are the clauses behind SET, empty where nothing is kept."""
+class Demanded:
+    """A condition as it is sent, ``None`` where nothing is demanded. ``names`` are all those of the request."""
 
     condition: str | None
-    sets: str
-    names: Mapping[str, str]
-    places: tuple[Place, ...]
-    holds_on_absent: bool
+    names: dict[str, str]
+    fails_on_absent: bool
 
-    def begun(self, facts: Facts) -> Rendering:
-        """The rendering of one call, as it is when the frame is rendered: the caller's conditions and changes follow."""
-        values: dict[str, AttributeValue] = {
-            place.placeholder: {place.letters: str(facts[place.fact]) if place.constant is None else place.constant} for place in self.places
-        }
-        return Rendering.with_placeholders(self.names, values)
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """``sets`` are the clauses behind SET, empty where nothing is kept."""
+
+    demanded: Demanded
+    sets: str
+    places: tuple[Place, ...]
+
+    def values(self, facts: Facts) -> dict[str, AttributeValue]:
+        """The values of one call by their placeholders. Those of the caller's own conditions and changes follow them."""
+        return {place.placeholder: {place.letters: str(facts[place.fact]) if place.constant is None else place.constant} for place in self.places}
 
 
 def compiled(condition: ConditionTree | None, kept: Iterable[ChangeTree]) -> Frame:
     """The frame of a condition and of changes, all of them SET, that were made of stand-ins."""
     rendering = Rendering()
-    text = rendering.condition(condition) if condition is not None else None
+    always = rendered(rendering, condition)
     sets = rendering.update(kept).removeprefix("SET ")
     places: list[Place] = []
     for placeholder, value in rendering.values.items():
         ((letters, content),) = value.items()
         fact = _STAND_INS.get((letters, content))
         places.append(Place(placeholder, letters, content if fact is None else None, -1 if fact is None else fact))
-    return Frame(text, sets, rendering.names, tuple(places), condition is None or holds_on_absent(condition))
+    return Frame(always, sets, tuple(places))
+
+
+def rendered(rendering: Rendering, condition: ConditionTree | None) -> Demanded:
+    """The condition as the next text of a rendering."""
+    text = rendering.condition(condition) if condition is not None else None
+    return Demanded(text, rendering.names, condition is None or not holds_on_absent(condition))

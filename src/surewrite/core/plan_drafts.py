@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Required, TypedDict, Unpack
 
 from surewrite.core import limits
@@ -29,8 +28,7 @@ from surewrite.core.expressions import (
     holds_on_absent,
     not_exists,
 )
-from surewrite.core.frames import FRAMES_MAX, SECONDS, STAMP_READ, STAMP_WRITTEN, VERSION_READ, VERSION_WRITTEN, Frame, compiled
-from surewrite.core.frozen import quickly_made
+from surewrite.core.frames import FRAMES_MAX, SECONDS, STAMP_READ, STAMP_WRITTEN, VERSION_READ, VERSION_WRITTEN, Demanded, Frame, compiled, rendered
 from surewrite.core.guards import Mark
 from surewrite.core.keys import Key
 from surewrite.core.plans import Expected, Plan, Verb, VersionDemand
@@ -128,7 +126,7 @@ class Draft:
     def plan(self, verb: Verb, condition: ConditionTree | None, **facts: Unpack[Facts]) -> Plan:
         """The plan of a put, delete or check."""
         rendering = Rendering()
-        demand = _rendered(rendering, condition)
+        demand = rendered(rendering, condition)
         return self._planned(verb, self._body(facts), demand, rendering.values, facts)
 
     def plan_of_loaded(self, verb: Verb, **facts: Unpack[Facts]) -> Plan:
@@ -146,16 +144,23 @@ class Draft:
         version, stamp = facts.get("version"), facts["stamp"]
         frame = self._frame(state, version, updates=changes is not None, of_type=of_type, exactly=expected is not None)
         version_read, stamp_read = (None, None) if state is None else (state.version, state.stamp)
-        rendering = frame.begun((version_read, version, self.expiry, stamp_read, stamp))
+        values = frame.values((version_read, version, self.expiry, stamp_read, stamp))
+        if changes is None and self.condition is None:
+            return self._planned(verb, body, frame.demanded, values, facts)
+        rendering = Rendering.with_placeholders(frame.demanded.names, values)
         kept: tuple[ChangeTree, ...] = ()
         if changes is not None:
             body["UpdateExpression"] = rendering.update(changes, sets=frame.sets)
             kept = self.kept(version, stamp)
-        text, holds = frame.condition, frame.holds_on_absent
-        if self.condition is not None:
-            text = rendering.conjunct(self.condition) if text is None else f"{text} AND {rendering.conjunct(self.condition)}"
-            holds = holds and holds_on_absent(self.condition)
-        return self._planned(verb, body, _Demand(text, rendering.names, not holds), rendering.values, facts, (*(changes or ()), *kept))
+        return self._planned(verb, body, self._demanded_beside(frame.demanded, rendering), values, facts, (*(changes or ()), *kept))
+
+    def _demanded_beside(self, always: Demanded, rendering: Rendering) -> Demanded:
+        """The caller's condition beside what is always demanded."""
+        if self.condition is None:
+            return Demanded(always.condition, rendering.names, always.fails_on_absent)
+        own = rendering.conjunct(self.condition)
+        text = own if always.condition is None else f"{always.condition} AND {own}"
+        return Demanded(text, rendering.names, always.fails_on_absent or not holds_on_absent(self.condition))
 
     def _frame(self, state: Expected | None, version: int | None, *, updates: bool, of_type: bool, exactly: bool) -> Frame:
         no_version, no_stamp = state is None or state.version is None, state is None or state.stamp is None
@@ -188,17 +193,17 @@ class Draft:
     def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Unpack[Facts]) -> Plan:
         rendering = Rendering()
         body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
-        demand = _rendered(rendering, condition)
+        demand = rendered(rendering, condition)
         return self._planned(verb, body, demand, rendering.values, facts, tuple(changes))
 
     def _planned(
-        self, verb: Verb, body: dict[str, Any], demand: _Demand, values: dict[str, AttributeValue], facts: Facts, changes: tuple[ChangeTree, ...] = ()
+        self, verb: Verb, body: dict[str, Any], demanded: Demanded, values: dict[str, AttributeValue], facts: Facts, changes: tuple[ChangeTree, ...] = ()
     ) -> Plan:
-        if demand.text is not None:
-            body["ConditionExpression"] = demand.text
+        if demanded.condition is not None:
+            body["ConditionExpression"] = demanded.condition
             body["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        if demand.names:
-            body["ExpressionAttributeNames"] = demand.names
+        if demanded.names:
+            body["ExpressionAttributeNames"] = demanded.names
         if values:
             body["ExpressionAttributeValues"] = values
         options, guard = self.options, facts["guard"]
@@ -217,7 +222,7 @@ class Draft:
             expected=facts.get("expected"),
             version_demand=facts.get("version_demand"),
             mark=facts.get("mark"),
-            fails_on_absent=demand.fails_on_absent,
+            fails_on_absent=demanded.fails_on_absent,
             expiry_before=self.expiry,
             raise_in_doubt=options.in_doubt == "raise",
             returning=options.returning,
@@ -226,22 +231,7 @@ class Draft:
         )
 
 
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class _Demand:
-    """A condition as it is sent: its text, and ``names`` all those of the request."""
-
-    text: str | None
-    names: dict[str, str]
-    fails_on_absent: bool
-
-
 _STAND_IN_OCCASION = Occasion(Moment(float(SECONDS), float(SECONDS), 0.0), "")
-
-
-def _rendered(rendering: Rendering, condition: ConditionTree | None) -> _Demand:
-    text = rendering.condition(condition) if condition is not None else None
-    return _Demand(text, rendering.names, condition is None or not holds_on_absent(condition))
 
 
 def _has_version(attribute_name: str, version: int | None) -> ConditionTree:
