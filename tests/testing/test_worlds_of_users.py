@@ -12,7 +12,7 @@ import pytest
 import surewrite as sw
 import surewrite.testing
 from surewrite import Attribute, Entity, VersionedEntity
-from surewrite.testing import PromiseBroken, World, WorldSettings, prove
+from surewrite.testing import FaultPlan, LoseAnswer, PromiseBroken, Step, Where, World, WorldSettings, prove
 from surewrite.testing.choices import Choices
 from surewrite.testing.runs import run_by_seed
 from surewrite.testing.scenario import Scenario
@@ -226,3 +226,20 @@ def test_the_names_that_users_import_are_found_in_one_place() -> None:
     assert set(surewrite.testing.__all__) <= set(dir(surewrite.testing))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         surewrite.testing.nothing  # noqa: B018 - asking is what is tested
+
+
+def test_a_write_in_doubt_that_a_recipe_made_is_the_client_s_own() -> None:
+    def orders(world: World) -> None:
+        world.table(Order, key=("CustomerId", "OrderId"), discriminator=None)
+
+        async def worker(client) -> None:
+            order = await client.of(Order).create(Order(customer_id="c", order_id="o"))
+            told = await client.tried(client.db.run(sw.recipes.Guards(client.table(), Order).transition(Order.key_of("c", "o"), Order.paid, 0, 1)))
+            assert isinstance(told, sw.OutcomeUnknown)
+            refused = await client.of(Order).try_delete(order)
+            assert refused.own_earlier_write
+
+        world.client("worker", worker)
+
+    plan = FaultPlan((Step(LoseAnswer(), Where(operations=("UpdateItem", "GetItem")), nth=2, times=None),))
+    assert prove(orders, schedules=1, faults=frozenset(), plan=plan) == 1

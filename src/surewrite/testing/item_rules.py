@@ -5,7 +5,6 @@ Must not be here: how often a write took effect.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ from surewrite.core.values import Item
 from surewrite.errors import TransactionCanceled, WriteRefused
 from surewrite.testing.ledger import READ_VERBS, Call, Commit
 from surewrite.testing.simulator import World
-from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, stamp_name, text_at
+from surewrite.testing.states import is_expired, key_of, number_at, scope_of_commit, scopes_of, stamp_name, text_at
 from surewrite.testing.violations import Violation
 
 CLOCK_TOLERANCE_SECONDS = 2.0
@@ -156,25 +155,40 @@ def _judge_refusal(world: World, call: Call, scope: Scope, refused: Refused[Any]
         yield _violation("already exists", call, "was told that an item is stored, and none was at any time")
     if refused.item is not None:
         stamp = getattr(stored_state(refused.item), "stamp", None)
-        if refused.own_earlier_write and stamp not in _own_doubts(world, call, math.inf):
+        if refused.own_earlier_write and stamp not in _own_stamps(world, call):
             yield _violation("own earlier write", call, "was told that an own earlier write in doubt refused it, and it was another's")
-        if not refused.own_earlier_write and stamp in _own_doubts(world, call, world.settings.horizon_seconds):
+        if not refused.own_earlier_write and stamp in _own_doubts(world, call):
             yield _violation("own earlier write", call, "was refused by an own earlier write in doubt, and was not told so")
 
 
-def _own_doubts(world: World, call: Call, within_seconds: float) -> set[str | None]:
-    """Stamps of this process's earlier writes that nobody knows the outcome of, begun so many seconds before the call at most.
+def _own_doubts(world: World, call: Call) -> set[str | None]:
+    """Stamps of this process's earlier writes that nobody knows the outcome of, and that are remembered when the call begins."""
+    horizon = world.settings.horizon_seconds
+    return _stamps_of(call, [other for other in _own_calls(world, call) if scopes_of(other) and _in_doubt(other) and call.began - other.began < horizon])
 
-    They are remembered for the horizon by a clock that stands still with the process, so some for longer by that of the world.
+
+def _own_stamps(world: World, call: Call) -> set[str | None]:
+    """Stamps of all writes of this process that may have been in doubt, however long ago.
+
+    They are remembered by a clock that stands still with the process, so some for longer by that of the world. An operation of
+    several writes, such as one of a recipe, may have come to an end that is known with a write that was in doubt.
     """
-    stamps: set[str | None] = set()
-    for other in world.ledger.calls[: call.number]:
-        if other.client == call.client and other.incarnation == call.incarnation and other.word in ("unknown", "interrupted"):
-            recent = call.began - other.began < within_seconds
-            stamps.update(
-                text_at(change.after, stamp_name(other)) for effect in other.effects() for change in effect.changes if change.after is not None and recent
-            )
-    return stamps - {None}
+    return _stamps_of(call, [other for other in _own_calls(world, call) if _in_doubt(other) or not scopes_of(other)])
+
+
+def _own_calls(world: World, call: Call) -> Iterator[Call]:
+    return (other for other in world.ledger.calls[: call.number] if other.client == call.client and other.incarnation == call.incarnation)
+
+
+def _in_doubt(call: Call) -> bool:
+    return call.word in ("unknown", "interrupted")
+
+
+def _stamps_of(call: Call, others: list[Call]) -> set[str | None]:
+    """The stamps that the others stored, as the table of the call names them."""
+    name = stamp_name(call)
+    changes = (change for other in others for effect in other.effects() for change in effect.changes)
+    return {text_at(change.after, name) for change in changes if change.after is not None} - {None}
 
 
 def _states_during(world: World, call: Call, earlier_seconds: float) -> list[Item | None]:
