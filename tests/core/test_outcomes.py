@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import surewrite as sw
@@ -51,6 +53,18 @@ def test_the_error_of_a_cancelled_transaction_tells_the_same_refusals(shop: sw.T
         tx.commit()
     assert raised.value.refusal_of(taken)
     assert [refusal.reason for refusal in raised.value.refusals()] == [RefusalReason.ALREADY_EXISTS]
+
+
+def test_what_became_of_a_transaction_reaches_another_process(shop: sw.Table) -> None:
+    """A pool of processes pickles what a task returns; what cannot be pickled is told as an error, of a transaction that was made."""
+    for owner, applied in (("ann", True), ("bob", False)):
+        tx = shop.transaction()
+        marker = tx.create(Claim(value="free", owner=owner))
+        result = tx.try_commit()
+        told = pickle.loads(pickle.dumps(result))
+        assert (type(told), told.applied, told.attempts) == (type(result), applied, 1)
+    with pytest.raises(sw.InvalidRequest, match="no action of this transaction"):
+        pickle.loads(pickle.dumps(sw.Committed({}, attempts=2))).item_for(marker)
 
 
 def test_an_outcome_keeps_every_fact_of_its_refusal() -> None:

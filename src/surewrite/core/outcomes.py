@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as described
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from surewrite.core.frozen import quickly_made
@@ -193,6 +194,10 @@ class Committed:
         """The actions, without contents of items."""
         recovered = ", recovered" if self.recovered else ""
         return f"<Committed {', '.join(marker.description for marker in self._items)}; {self.attempts} attempt(s){recovered}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The word in another process, where nobody has a marker to ask it about."""
+        return partial(Committed, attempts=self.attempts, recovered=self.recovered), ({},)
 
     def item_for(self, marker: Marker[T]) -> T:
         """The entity that a put or create stored, ready for the next versioned write.
