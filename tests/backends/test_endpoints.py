@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surewrite.backends.endpoints import Endpoint, endpoint_at, find_endpoint, session_endpoint
+from surewrite.backends.endpoints import Endpoint, endpoint_at, find_endpoint, session_endpoint, unused_proxy
 from surewrite.backends.targets import backend_for
 from surewrite.errors import InvalidRequest
 
@@ -241,3 +241,22 @@ class TestProfiles:
         assert session_endpoint(boto3.Session(region_name="sa-east-1"), {}).host == "dynamodb.sa-east-1.amazonaws.com"
         assert session_endpoint(boto3.Session(profile_name="local"), {}) == Endpoint(False, "127.0.0.1", 7, "/", "eu-west-2")
         assert session_endpoint(boto3.Session(profile_name="local"), {"AWS_ENDPOINT_URL": "http://127.0.0.1:3"}).port == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "named"),
+    [
+        ("https://dynamodb.eu-west-1.amazonaws.com", {}, None),
+        ("https://dynamodb.eu-west-1.amazonaws.com", {"HTTPS_PROXY": "http://proxy:3128"}, "HTTPS_PROXY"),
+        ("https://dynamodb.eu-west-1.amazonaws.com", {"https_proxy": "http://proxy:3128"}, "https_proxy"),
+        ("https://dynamodb.eu-west-1.amazonaws.com", {"HTTP_PROXY": "http://proxy:3128"}, None),
+        ("http://db.example:8000", {"HTTP_PROXY": "http://proxy:3128"}, "HTTP_PROXY"),
+        ("http://127.0.0.1:8000", {"HTTP_PROXY": "http://proxy:3128"}, None),
+        ("http://db.example:8000", {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "*"}, None),
+        ("http://db.example:8000", {"HTTP_PROXY": "http://proxy:3128", "no_proxy": "other, .example"}, None),
+        ("http://db.example:8000", {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "db.example"}, None),
+        ("http://db.example:8000", {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "b.example"}, "HTTP_PROXY"),
+    ],
+)
+def test_a_proxy_that_is_not_used_is_known_by_its_variable(url, environ, named):
+    assert unused_proxy(endpoint_at(url, environ={}), environ) == named

@@ -320,6 +320,18 @@ class TestNotSent:
         monkeypatch.setattr(http_attempts, "resolve", resolve)
         assert isinstance(client("http://nowhere.example").put(), NotSent)
 
+    def test_a_failure_to_connect_names_the_proxy_that_is_not_used(self, client, monkeypatch):
+        def refused(host: str, port: int) -> None:
+            raise OSError("no such name")
+
+        monkeypatch.setenv("HTTP_PROXY", "http://me:hush@proxy:3128")
+        monkeypatch.delenv("http_proxy", raising=False)
+        monkeypatch.setattr(http_attempts, "resolve", refused)
+        answer = client("http://db.example:8000").put()
+        assert isinstance(answer, NotSent)
+        assert "no such name; the proxy that HTTP_PROXY names is not used" in answer.detail
+        assert "hush" not in answer.detail
+
     def test_a_resolver_that_hangs_ends_with_the_limit(self, client, monkeypatch):
         release = threading.Event()
         monkeypatch.setattr(http_attempts, "resolve", lambda host, port: release.wait(20) and ())

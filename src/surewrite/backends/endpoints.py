@@ -180,6 +180,17 @@ def tls_context(environ: Mapping[str, str] = os.environ) -> ssl.SSLContext:
     return context
 
 
+def unused_proxy(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The variable that names a proxy for such an address, where boto3 would go through one. The wire does not, which a failure to connect has to say."""
+    if endpoint.is_loopback:
+        return None
+    exempt = (environ.get("no_proxy") or environ.get("NO_PROXY") or "").replace(" ", "").split(",")
+    if any(name == "*" or (name and f".{endpoint.host}".endswith(f".{name.lstrip('.')}")) for name in exempt):
+        return None
+    name = "https_proxy" if endpoint.secure else "http_proxy"
+    return next((each for each in (name, name.upper()) if environ.get(each)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Profile:
     region: str | None = None

@@ -16,7 +16,7 @@ from typing import Any
 from surewrite.backends.background import in_background
 from surewrite.backends.connections import Address, Connection, IdleConnections, Ready, Steps, connect, new_connection, perform, resolve
 from surewrite.backends.credentials import CredentialSource
-from surewrite.backends.endpoints import Endpoint, tls_context
+from surewrite.backends.endpoints import Endpoint, tls_context, unused_proxy
 from surewrite.backends.http_exchange import Exchange
 from surewrite.backends.signed_requests import SignedRequests
 from surewrite.backends.signing import Credentials
@@ -88,6 +88,8 @@ class HttpAttempts:
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
         self._tls = (tls or tls_context()) if endpoint.secure else None
+        proxy = unused_proxy(endpoint)
+        self._hint = f"; the proxy that {proxy} names is not used: give a boto3 client, which goes through it" if proxy is not None else ""
 
     def attempt(self, request: Request, timeout: float, loop: object = None) -> Attempt:
         """One attempt that ends within ``timeout``, of a call on ``loop`` if it has one. Closing the generator at any step closes the connection in use.
@@ -101,11 +103,12 @@ class HttpAttempts:
         deadline = time.monotonic() + min(timeout, ATTEMPT_SECONDS_MAX)
         try:
             credentials = self._credentials.current() or (yield from self._fetched(deadline))
-            connection = self.idle.take(time.monotonic(), loop) or (yield from self._connected(deadline))
         except (LimitReachedError, NoKeysError) as reason:
             return NotSent(str(reason))
-        except OSError as error:
-            return NotSent(f"no connection to {self.endpoint.url}: {error}")
+        try:
+            connection = self.idle.take(time.monotonic(), loop) or (yield from self._connected(deadline))
+        except (LimitReachedError, OSError) as error:
+            return NotSent(f"no connection to {self.endpoint.url}: {error}{self._hint}")
         # Signed at the last moment, so that the date is that of this attempt.
         exchange = Exchange(self.requests.signed(request.operation, body, credentials), request)
         return (yield from self._exchanged(connection, exchange, deadline))
