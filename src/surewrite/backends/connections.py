@@ -26,7 +26,6 @@ RECEIVED_BYTES_MAX = 65_536
 IDLE_SECONDS_MAX = 20.0
 """An idle connection that is older is closed rather than used: the longer it rests, the likelier its other end closes it just as we send."""
 
-_POLLS = hasattr(select, "poll")
 _IN_PROGRESS = frozenset((errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR))
 
 
@@ -85,7 +84,7 @@ class Connection:
 
     def is_ready(self, ready: Ready, seconds: float) -> bool:
         """Wait at most ``seconds`` until the socket is ready, or broken, which reading or writing then tells."""
-        if not _POLLS:
+        if not hasattr(select, "poll"):
             read, write = ([self.socket], []) if ready is Ready.TO_READ else ([], [self.socket])
             return any(select.select(read, write, write, seconds))
         poll = self._readable if ready is Ready.TO_READ else None

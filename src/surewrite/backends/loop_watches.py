@@ -17,7 +17,7 @@ class LoopWatch:
     would tell of them again. The loop keeps the connection alive, and lets go of it when the other side closes it.
     """
 
-    __slots__ = ("_connection", "_loop", "_number", "_settled", "_steps", "_timer")
+    __slots__ = ("_connection", "_deadline", "_loop", "_number", "_settled", "_steps", "_timer")
 
     def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
         """Raises ``NotImplementedError`` where the loop watches no sockets."""
@@ -26,6 +26,7 @@ class LoopWatch:
         self._number = connection.socket.fileno()
         self._steps: Attempt | None = None
         self._settled: asyncio.Future[SocketWait | FutureWait | Answer] | None = None
+        self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
         loop.add_reader(self._number, self._readable)
         connection.watch = self
@@ -40,9 +41,29 @@ class LoopWatch:
     def make(self, steps: Attempt, seconds: float) -> asyncio.Future[SocketWait | FutureWait | Answer]:
         """Make the steps, which wait at most ``seconds`` for bytes to read, until they end or ask for something else: that, or their answer."""
         self._steps = steps
-        self._timer = self._loop.call_later(seconds, self._step, False)
         self._settled = self._loop.create_future()
+        self._bound(seconds)
         return self._settled
+
+    def _bound(self, seconds: float) -> None:
+        """End the wait after so many seconds. A timer that is set already goes on to the new time when it rings, which costs less than a new one each time."""
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._deadline, self._rung)
+
+    def _rung(self) -> None:
+        self._timer = None
+        if self._steps is None:
+            return
+        if self._loop.time() < self._deadline:
+            self._set_timer()
+        else:
+            self._step(False)
 
     def _readable(self) -> None:
         if self._steps is None:
@@ -56,8 +77,6 @@ class LoopWatch:
         if steps is None or settled is None or settled.cancelled():
             # The task of a cancelled call is about to close the connection.
             return
-        if self._timer is not None:
-            self._timer.cancel()
         try:
             asked = steps.send(ready)
         except StopIteration as end:
@@ -68,7 +87,7 @@ class LoopWatch:
             settled.set_exception(error)
         else:
             if isinstance(asked, SocketWait) and asked.connection is self._connection and asked.ready is Ready.TO_READ:
-                self._timer = self._loop.call_later(asked.seconds, self._step, False)
+                self._bound(asked.seconds)
             else:
                 self._steps = None
                 settled.set_result(asked)
