@@ -157,7 +157,8 @@ class EntityBase:
                 raise InvalidRequest(f"{field.entity}.{name} is the version, which every write raises by itself: leave it out")
             accepted[name] = field.accept(value)
         values = {**self.__dict__, **accepted}
-        if any(name in accepted and accepted[name] != self.__dict__.get(name, _ABSENT) for name in definition.key_fields):
+        moved = accepted.keys() & definition.key_fields
+        if moved and any(accepted[name] != self.__dict__.get(name, _ABSENT) for name in moved):
             return new_entity(type(self), _unstored(definition, values))
         return new_entity(type(self), values)
 
