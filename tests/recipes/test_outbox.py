@@ -69,6 +69,18 @@ async def test_events_carry_the_versions_of_their_changes(db, shop) -> None:
 
 
 @pytest.mark.needs("transactions honour tokens")
+async def test_items_of_one_key_in_two_tables_have_orders_of_their_own(db, shop, make_table) -> None:
+    archive, outbox = await make_table(Payment), Outbox(shop, "payments", buckets=1)
+    tx = shop.transaction()
+    here, there = tx.put(Payment(id="p1")), tx.on(archive).put(Payment(id="p1"))
+    for change in (here, there):
+        outbox.emit(tx, "new", change=change)
+    await tx.commit()
+    waiting = (await shop.of(OutboxRow).query_page(OutboxRow.partition_of("payments", 1, 0))).items
+    assert sorted(row.key_parts for row in waiting) == sorted([("PAYMENT#p1", "STATE"), (archive.name, "PAYMENT#p1", "STATE")])
+
+
+@pytest.mark.needs("transactions honour tokens")
 async def test_a_consumer_applies_each_number_once_and_in_order(db, shop) -> None:
     consumer = Consumer(shop, "ledger")
     outcomes = [await db.run(consumer.apply("p1", number, lambda tx, n=number: tx.create(Note(id=f"n{n}")))) for number in (1, 2, 1, 2, 3, 2)]

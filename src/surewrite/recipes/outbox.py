@@ -131,11 +131,11 @@ class Outbox:
         """Add an event to the transaction of its change.
 
         ``change`` is the marker of the action on the entity whose events are ordered, such as ``tx.put(payment)``: the version
-        that this action gives it numbers the event. ``key`` names the order, by default the item's key; all events of one
-        key must be numbered by one item. ``event`` is what ``publish`` gets: texts, numbers, moments, lists and maps. Where
-        a version of the item came without an event, ``previous`` is the number of the event before: otherwise a
-        relay may, in rare moments, publish this event before that one. The item must not be deleted and made again, since its
-        versions begin again: delete it softly. Two write units per started KB. Raises ``InvalidRequest`` where the version that the
+        that this action gives it numbers the event. ``key`` names the order, by default the item's key, with its table where that
+        is not the outbox's; all events of one key must be numbered by one item. ``event`` is what ``publish`` gets: texts,
+        numbers, moments, lists and maps. Where a version of the item came without an event, ``previous`` is the number of the
+        event before: otherwise a relay may, in rare moments, publish this event before that one. The item must not be deleted and
+        made again, since its versions begin again: delete it softly. Two write units per started KB. Raises ``InvalidRequest`` where the version that the
         change makes is not known, as for ``ignore_version`` and types without one.
         """
         intent = next((found for found in tx.draft.intents if found.marker is change), None)
@@ -144,7 +144,7 @@ class Outbox:
         number = _version_after(intent)
         if previous is not None and not 0 <= previous < number:
             raise InvalidRequest(f"previous is the number of an earlier event of the key, below {number}, not {previous!r}")
-        ordering_key = key_text(_item_key(intent) if key is None else key, f"the outbox {self.name!r}")
+        ordering_key = key_text(self._item_key(intent) if key is None else key, f"the outbox {self.name!r}")
         epoch = max(self.counts)
         row = OutboxRow(
             outbox=self.name,
@@ -174,6 +174,11 @@ class Outbox:
         """The events that relays skipped, at most a thousand a bucket."""
         return Operation(self._set_aside)
 
+    def _item_key(self, intent: Intent) -> tuple[str, ...]:
+        """The item's key, and its table where that is another one: two tables may have items of one key, each with versions of its own."""
+        key = tuple(next(iter(value.values())) for value in intent.key.values())
+        return key if intent.scope.table == self.table.name else (intent.scope.table, *key)
+
     def _backlog(self) -> Steps[Backlog]:
         events, complete = 0, True
         oldest: datetime | None = None
@@ -200,10 +205,6 @@ class Outbox:
 
 def _with_time(row: OutboxRow, occasion: Occasion) -> OutboxRow:
     return row.replace(emitted_at=datetime.fromtimestamp(occasion.moment.server, UTC))
-
-
-def _item_key(intent: Intent) -> tuple[str, ...]:
-    return tuple(next(iter(value.values())) for value in intent.key.values())
 
 
 def _version_after(intent: Intent) -> int:

@@ -167,7 +167,7 @@ class Relay:
         }
 
     def run_once(self) -> Operation[RelayProgress]:
-        """Publish what waits now, but for buckets that another relay holds. Raises what the service does not answer; run it again then."""
+        """Publish what waits now, but for buckets that another relay holds. Raises the error of a call that the service does not answer; run it again then."""
         return Operation(lambda: self._pass(_Tally(), _never))
 
     def run(self, *, stop: Callable[[], Any], idle_seconds: float = 1.0) -> Operation[RelayProgress]:
