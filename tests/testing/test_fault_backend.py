@@ -21,16 +21,20 @@ from surewrite.testing.faults import (
     NO_FAULTS,
     ApplyLate,
     Conflict,
+    Crash,
     DamageAnswer,
     Deliver,
     Fault,
     FaultPlan,
     FaultRates,
     HideItem,
+    HoldOpen,
     InProgress,
     LoseAnswer,
     LoseRequest,
     NotSentAtAll,
+    ReadInParts,
+    ReadStale,
     Reject,
     SendTwice,
     ServerError,
@@ -114,6 +118,14 @@ def make_bench(request: pytest.FixtureRequest) -> Iterator[MakeBench]:
     yield make
     for bench in made:
         bench.close()
+
+
+@pytest.mark.parametrize("step", [Step(HoldOpen()), Step(ReadStale()), Step(ReadInParts()), Step(Deliver(), befalls=Crash())], ids=str)
+def test_what_only_a_simulated_world_can_do_is_refused(make_bench: MakeBench, step: Step) -> None:
+    with pytest.raises(ValueError, match="only a simulated world"):
+        make_bench(step)
+    with pytest.raises(ValueError, match="only a simulated world"):
+        make_bench().backend.follow(FaultPlan((step,)))
 
 
 @pytest.mark.parametrize(

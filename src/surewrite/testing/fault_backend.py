@@ -33,11 +33,14 @@ from surewrite.testing.faults import (
     FaultPlan,
     FaultRates,
     HideItem,
+    HoldOpen,
     InProgress,
     LoseAnswer,
     LoseRequest,
     NotSentAtAll,
     PlanProgress,
+    ReadInParts,
+    ReadStale,
     Reject,
     SendTwice,
     ServerError,
@@ -112,6 +115,7 @@ class _FaultBackend(Generic[B]):
         monotonic: Callable[[], float] | None = None,
         traits: EndpointTraits | None = None,
     ) -> None:
+        _require_reach(plan)
         self._inner: B = inner
         self._progress = PlanProgress(plan)
         self._actions: dict[str, Action] = dict(actions or {})
@@ -140,6 +144,7 @@ class _FaultBackend(Generic[B]):
 
     def follow(self, plan: FaultPlan, *, actions: Mapping[str, Action] | None = None) -> None:
         """Begin another plan, counted from the next request on. Requests that are kept stay so."""
+        _require_reach(plan)
         with self._guard:
             self._progress = PlanProgress(plan)
             self._actions.update(actions or {})
@@ -204,6 +209,8 @@ class _FaultBackend(Generic[B]):
                 return _marked_as_resent(second)
             case HideItem():
                 return _without_item((yield from _deliver(request)))
+            case HoldOpen() | ReadStale() | ReadInParts():
+                raise AssertionError("such a plan was refused")
             case _:
                 assert_never(fault)
 
@@ -319,6 +326,13 @@ class AsyncFaultBackend(_FaultBackend[AsyncBackend]):
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def _require_reach(plan: FaultPlan) -> None:
+    """Raises ``ValueError`` for what no backend around another one can do."""
+    beyond = next((step for step in plan.steps if step.needs_world), None)
+    if beyond is not None:
+        raise ValueError(f"only a simulated world can do this: {beyond}")
 
 
 def _as_another(action: Action) -> object:

@@ -105,6 +105,57 @@ class HideItem:
     """The request is executed and answered, but a refusal comes without the item that refused it."""
 
 
+@dataclass(frozen=True, slots=True)
+class HoldOpen:
+    """A transaction whose commit takes so many seconds: meanwhile others meet it as a conflict, and its token is in progress. In a simulated world only."""
+
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStale:
+    """An eventually consistent read sees the tables as they were so many seconds before. In a simulated world only."""
+
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInParts:
+    """A query that reads its first rows at one moment and those after them later, as the service may. In a simulated world only.
+
+    Of the rows that were stored in between it misses the first ``missed`` and shows those after them. Actions that a step names as
+    ``after`` run between the two moments.
+    """
+
+    missed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process of the client that sent the request ends, so many seconds after it was sent, and starts again later."""
+
+    after_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The call that sent the request is cancelled, so many seconds after it was sent, wherever it is then."""
+
+    after_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The process of the client that sent the request stands still for so many seconds, from ``after_seconds`` after it was sent."""
+
+    seconds: float
+    after_seconds: float = 0.0
+
+
+Mishap = Crash | Cancel | Freeze
+"""What may befall a client. In a simulated world only."""
+
+
 Fault = (
     Deliver
     | NotSentAtAll
@@ -119,6 +170,9 @@ Fault = (
     | Reject
     | SendTwice
     | HideItem
+    | HoldOpen
+    | ReadStale
+    | ReadInParts
 )
 
 
@@ -169,6 +223,7 @@ class Step:
 
     ``times=None`` means all of them from there on. ``before`` and ``after`` name actions of others, run just before the
     request is executed and just after, whether its answer is lost or not: what they do is known to whoever applies the plan.
+    ``befalls`` is what becomes of the client that sent the request.
     """
 
     fault: Fault
@@ -177,6 +232,12 @@ class Step:
     times: int | None = 1
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    befalls: Mishap | None = None
+
+    @property
+    def needs_world(self) -> bool:
+        """Whether only a simulated world can do it: no backend reaches into the service or into the process of its client."""
+        return self.befalls is not None or isinstance(self.fault, (HoldOpen, ReadStale, ReadInParts))
 
     def is_due(self, number: int) -> bool:
         """Whether the step is about the fitting request of that number."""
@@ -191,7 +252,8 @@ class Step:
             which = f"{self.where} {self.nth} to {self.nth + self.times - 1}"
         told = describe_fault(self.fault)
         acts = [f"before it: {', '.join(self.before)}"] * bool(self.before) + [f"after it: {', '.join(self.after)}"] * bool(self.after)
-        return "; ".join((f"{which}: {told}", *acts))
+        mishaps = [] if self.befalls is None else [f"its client {_describe_mishap(self.befalls)}"]
+        return "; ".join((f"{which}: {told}", *acts, *mishaps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +353,27 @@ def describe_fault(fault: Fault) -> str:
             return f"is sent twice by the transport: the first is {first}, the second {second}"
         case HideItem():
             return "is answered without the item that refused it"
+        case HoldOpen(seconds=seconds):
+            return f"is held open for {seconds:g} seconds"
+        case ReadStale(seconds=seconds):
+            return f"sees what was {seconds:g} seconds before"
+        case ReadInParts(missed=missed):
+            return f"misses the first {missed} of the rows that are stored while it reads"
         case _:
             assert_never(fault)
+
+
+def _describe_mishap(mishap: Mishap) -> str:
+    when = f" after {mishap.after_seconds:g} seconds" if mishap.after_seconds else ""
+    match mishap:
+        case Crash():
+            return f"crashes{when}"
+        case Cancel():
+            return f"is cancelled{when}"
+        case Freeze(seconds=seconds):
+            return f"stands still for {seconds:g} seconds{when}"
+        case _:
+            assert_never(mishap)
 
 
 def actions_of(request: Request) -> Iterable[Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Reason, Rejection, Success
 from surewrite.core.requests import Request
+from surewrite.core.values import Item
 from surewrite.engine.faults import ServiceError
 from surewrite.engine.schemas import Table, table_of
 from surewrite.engine.service import Service
@@ -24,11 +25,15 @@ from surewrite.testing.faults import (
     Fault,
     FaultPlan,
     HideItem,
+    HoldOpen,
     InProgress,
     LoseAnswer,
     LoseRequest,
+    Mishap,
     NotSentAtAll,
     PlanProgress,
+    ReadInParts,
+    ReadStale,
     Reject,
     SendTwice,
     ServerError,
@@ -43,6 +48,9 @@ USUAL_LATENCY_SECONDS = 0.005
 RESET_SHARE_OF_LATENCY = 2.0
 HOLD_SECONDS = (0.05, 1.0, 8.0)
 """How long a held commit may take: unseen, as long as an attempt, or beyond the time limit of one."""
+
+PARTS_APART_SECONDS = (0.05, 0.5, 1.5)
+"""How long after its first rows a query may read the others."""
 
 _SINGLE_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _STALE_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan"})
@@ -87,17 +95,19 @@ class Network:
         never: frozenset[str] = frozenset() if settings.transport_resends else frozenset({"resent by the transport"})
         self._write_rates = rates.of(WRITE_FATES, without=never)
         self._transaction_rates = rates.of(TRANSACTION_FATES, without=never)
-        self._read_rates = rates.of(READ_FATES)
+        self._query_rates = rates.of(READ_FATES)
+        self._read_rates = rates.of(READ_FATES, without=frozenset({"read in parts"}))
         self._tables: dict[str, Table] = {}
         self._progress = PlanProgress(plan) if plan.steps else None
         self._actions = actions
 
-    def send(self, attempt: Attempt, timeout_seconds: float, signed_at: float, deliver: Receive) -> None:
-        """Set off one attempt; ``deliver`` is called once, when its answer or its time limit comes."""
+    def send(self, attempt: Attempt, timeout_seconds: float, signed_at: float, deliver: Receive) -> Mishap | None:
+        """Set off one attempt; ``deliver`` is called once, when its answer or its time limit comes. Gives what befalls the client by plan."""
         step = self._progress.step_for(attempt.request) if self._progress is not None else None
         attempt.fate = fate_of(step.fault) if step is not None else self._fate(attempt)
         there = self.delay(attempt, "there")
         _Journey(self, attempt, timeout_seconds, signed_at, deliver, step).begin(there)
+        return None if step is None else step.befalls
 
     def execute(self, attempt: Attempt, signed_at: float) -> Answer:
         """Let the engine carry the attempt out, now."""
@@ -140,6 +150,8 @@ class Network:
             rates, total = self._write_rates
         elif operation == "TransactWriteItems":
             rates, total = self._transaction_rates
+        elif operation == "Query":
+            rates, total = self._query_rates
         else:
             rates, total = self._read_rates
         return self.choices.happens((attempt.call.client, attempt.number, "fate"), rates, total) if total or self.choices.replays else ""
@@ -152,15 +164,42 @@ class Network:
     def scaled(self, attempt: Attempt, what: str, scales: Sequence[float], usual: float) -> float:
         return self.choices.scaled_seconds((attempt.call.client, attempt.number, what), scales, usual)
 
-    def stale(self, attempt: Attempt) -> Answer:
+    def conflict(self, attempt: Attempt) -> Answer:
+        """What a request meets whose item is part of a running transaction: of several actions one conflicts, and the others are judged."""
+        request = attempt.request
+        if request.operation != "TransactWriteItems":
+            return Rejection("TransactionConflictException", "Transaction is ongoing for the item")
+        reasons = [Reason("None")] * len(request.body["TransactItems"])
+        if len(attempt.call.attempts) == 1:
+            # A later attempt may be known to the service by its token, and is not judged then.
+            judged = answer_of(self._service_as_of(self.timeline.now), request, self.service.clock())
+            if isinstance(judged, Rejection) and len(judged.reasons) == len(reasons):
+                reasons = list(judged.reasons)
+        reasons[self.choices.index((attempt.call.client, attempt.number, "conflicting"), len(reasons))] = Reason("TransactionConflict")
+        answer = Rejection("TransactionCanceledException", "Transaction cancelled", reasons=tuple(reasons))
+        return answer if self.settings.refusals_show_items else without_items(answer)
+
+    def stale(self, attempt: Attempt, seconds: float | None) -> Answer:
         """What an eventually consistent read may see: the tables as they were a while ago. Index queries are such reads too."""
         request = attempt.request
         if request.operation not in _STALE_READS or _is_consistent(request.body):
             return self.execute(attempt, self.service.clock())
-        age = self.choices.seconds((attempt.call.client, attempt.number, "age"), self.settings.stale_seconds_most, 1.0)
+        age = seconds
+        if age is None:
+            age = self.choices.seconds((attempt.call.client, attempt.number, "age"), self.settings.stale_seconds_most, 1.0)
         answer = answer_of(self._service_as_of(self.timeline.now - age), request, self.service.clock())
         self.record(attempt, answer)
         return answer
+
+    def rows_in_order(self, request: Request, answer: Answer) -> list[tuple[bytes, Item]] | None:
+        """The rows of a whole page of a table's partition with the bytes that they are ordered by; ``None`` for any other answer."""
+        body = request.body
+        if request.operation != "Query" or not isinstance(answer, Success) or body.keys() & {"IndexName", "Limit"} or "LastEvaluatedKey" in answer.body:
+            return None
+        table, items = self.table(body["TableName"]), answer.body.get("Items")
+        if items is None or any(name not in item for item in items for name in table.key.names):
+            return None
+        return [(table.key.place(item)[1], item) for item in items]
 
     def _service_as_of(self, moment: float) -> Service:
         """A service that holds what this one held then."""
@@ -212,7 +251,7 @@ class _Journey:
             case "refused otherwise":
                 self._answer_after(2 * there, Rejection(self._one_of("code", _OTHER_REFUSALS), "injected", server_time=self._clock(2 * there)))
             case "conflict":
-                self._answer_after(2 * there, conflict_answer(attempt.request))
+                timeline.after(there, self._meet_conflict)
             case "in progress":
                 answer = Rejection("TransactionInProgressException", "The transaction with the given request token is already in progress")
                 self._answer_after(2 * there, answer)
@@ -221,6 +260,8 @@ class _Journey:
                 timeline.after(there + self._network.delay(attempt, "again"), self._execute_resent)
             case "held open":
                 timeline.after(there, self._hold)
+            case "read in parts":
+                timeline.after(there, self._read_first_part)
             case _:
                 timeline.after(there, self._execute)
 
@@ -228,7 +269,7 @@ class _Journey:
         attempt, fate, step = self._attempt, self._attempt.fate, self._step
         if step is not None:
             self._network.act(step.before)
-        answer = self._network.stale(attempt) if fate == "stale" else self._network.execute(attempt, self._signed_at)
+        answer = self._network.stale(attempt, self._planned_age()) if fate == "stale" else self._network.execute(attempt, self._signed_at)
         if step is not None:
             self._network.act(step.after)
         back = self._network.delay(attempt, "back")
@@ -250,6 +291,9 @@ class _Journey:
         assert isinstance(answer, (Success, Rejection))
         self._answer_in_time(self._network.delay(self._attempt, "back"), replace(answer, resent=True))
 
+    def _meet_conflict(self) -> None:
+        self._answer_in_time(self._network.delay(self._attempt, "back"), self._network.conflict(self._attempt))
+
     def _hold(self) -> None:
         service = self._network.service
         try:
@@ -258,7 +302,8 @@ class _Journey:
             # The refusal is the whole request's: made again as one, so that the service remembers what it would.
             self._execute()
             return
-        seconds = self._network.scaled(self._attempt, "held", HOLD_SECONDS, 1.0)
+        fault = self._fault
+        seconds = fault.seconds if isinstance(fault, HoldOpen) else self._network.scaled(self._attempt, "held", HOLD_SECONDS, 1.0)
         self._timeline.after(seconds, self._commit_held, held)
         self._answer_after(self._timeout_left(), NoAnswer("no answer within the time limit"))
 
@@ -270,9 +315,52 @@ class _Journey:
         self._network.record(self._attempt, answer)
         self._answer_in_time(self._network.delay(self._attempt, "back"), answer)
 
+    def _read_first_part(self) -> None:
+        network, attempt, step = self._network, self._attempt, self._step
+        if step is not None:
+            network.act(step.before)
+        answer = answer_of(network.service, attempt.request, self._signed_at)
+        if step is not None:
+            network.act(step.after)
+        first = network.rows_in_order(attempt.request, answer)
+        if first is None:
+            self._read_rest([])
+        else:
+            self._timeline.after(network.scaled(attempt, "between", PARTS_APART_SECONDS, 0.1), self._read_rest, first)
+
+    def _read_rest(self, first: list[tuple[bytes, Item]]) -> None:
+        """The rows up to some place as they were a moment ago, and those after it as they are now: each row is read at its own moment."""
+        network, attempt = self._network, self._attempt
+        later = answer_of(network.service, attempt.request, self._signed_at)
+        last = network.rows_in_order(attempt.request, later)
+        if last is not None and (first or last):
+            assert isinstance(later, Success)
+            descending = attempt.request.body.get("ScanIndexForward") is False
+            places = sorted({place for place, _ in (*first, *last)}, reverse=descending)
+            border = self._border(places, {place for place, _ in first})
+            passed = {place for place in places if (place >= border if descending else place <= border)}
+            items = [item for place, item in first if place in passed] + [item for place, item in last if place not in passed]
+            later = replace(later, body={**later.body, "Items": items, "Count": len(items)})
+        network.record(attempt, later)
+        self._answer_in_time(network.delay(attempt, "back"), later)
+
+    def _border(self, places: list[bytes], passed: set[bytes]) -> bytes:
+        """The place up to which rows were read at the first moment."""
+        if isinstance(self._fault, ReadInParts):
+            new = [place for place in places if place not in passed]
+            return new[: self._fault.missed][-1] if new else places[-1]
+        return places[self._network.choices.index((self._attempt.call.client, self._attempt.number, "border"), len(places))]
+
+    @property
+    def _fault(self) -> Fault | None:
+        return None if self._step is None else self._step.fault
+
+    def _planned_age(self) -> float | None:
+        return self._fault.seconds if isinstance(self._fault, ReadStale) else None
+
     def _lateness(self) -> float:
-        if self._step is not None:
-            fault = self._step.fault
+        fault = self._fault
+        if fault is not None:
             return fault.after_seconds or 1.0 if isinstance(fault, ApplyLate) else 1.0
         network = self._network
         horizon = network.settings.horizon_seconds
@@ -285,7 +373,7 @@ class _Journey:
         return self._timeout_left() if index else min(soon, self._timeout_left())
 
     def _one_of(self, what: str, options: Sequence[str]) -> str:
-        fault = self._step.fault if self._step is not None else None
+        fault = self._fault
         if isinstance(fault, (Reject, Throttle)):
             return fault.code
         return self._network.choices.one_of((self._attempt.call.client, self._attempt.number, what), options)
@@ -340,15 +428,6 @@ def without_items(answer: Rejection) -> Rejection:
     return replace(answer, item=None, reasons=tuple(replace(reason, item=None) for reason in answer.reasons))
 
 
-def conflict_answer(request: Request) -> Rejection:
-    """What a request meets whose item is part of a running transaction."""
-    if request.operation != "TransactWriteItems":
-        return Rejection("TransactionConflictException", "Transaction is ongoing for the item")
-    count = len(request.body["TransactItems"])
-    reasons = tuple(Reason("TransactionConflict" if index == 0 else "None") for index in range(count))
-    return Rejection("TransactionCanceledException", "Transaction cancelled", reasons=reasons)
-
-
 _FATES: dict[type[Any], str] = {
     Deliver: "",
     NotSentAtAll: "not sent",
@@ -362,6 +441,9 @@ _FATES: dict[type[Any], str] = {
     Reject: "refused otherwise",
     SendTwice: "resent by the transport",
     HideItem: "item hidden",
+    HoldOpen: "held open",
+    ReadStale: "stale",
+    ReadInParts: "read in parts",
 }
 
 

@@ -16,9 +16,10 @@ from surewrite.core.effects import Acquire, Lock, Moment, Operation, Pause, Send
 from surewrite.drivers.clocks import ServerOffset
 from surewrite.drivers.simulated import Alarm, Wish, perform, run_wishes
 from surewrite.testing.choices import Choices
+from surewrite.testing.faults import Cancel, Crash, Freeze, Mishap
 from surewrite.testing.ledger import Attempt, Call, Ledger
 from surewrite.testing.network import Network
-from surewrite.testing.strands import Awaited, CoroutineStrand, ProcessEnded, Strand, blocking_strand, leave_blocking
+from surewrite.testing.strands import Awaited, CoroutineStrand, ProcessEnded, SimulatedInterrupt, Strand, blocking_strand, leave_blocking
 from surewrite.testing.words import word_of
 from surewrite.testing.world_settings import WorldSettings
 
@@ -121,7 +122,10 @@ class Process:
         before, self._active = self._active, strand
         try:
             wish = strand.step(value, error)
-        except BaseException as raised:  # noqa: BLE001 - kept: whether it is a failure is for the world to say
+        except BaseException as raised:
+            if isinstance(raised, KeyboardInterrupt) and not isinstance(raised, SimulatedInterrupt):
+                raise
+            # Kept: whether it is a failure is for the world to say.
             self._strand_ended(strand, raised)
         else:
             if wish is None:
@@ -246,6 +250,7 @@ class Process:
                 held = self._locks.get(lock)
                 if held is not None:
                     held.waiting.append((strand, ticket, wish.call))
+                    self._maybe_interrupt(strand, 2 * world.settings.latency_seconds_most)
                     return
                 wish.call.held.append(lock)
                 self._locks[lock] = _Held(deque())
@@ -253,6 +258,7 @@ class Process:
             case StopSide(handle=handle, interrupt=interrupt):
                 assert isinstance(handle, _Side)
                 self._stop_side(strand, wish.call, handle, interrupt=interrupt)
+                self._maybe_interrupt(strand, 2 * world.settings.latency_seconds_most)
 
     def _send(self, strand: Strand, call: Call, effect: Send) -> None:
         world = self.world
@@ -272,8 +278,11 @@ class Process:
                 self._offset.learn(answer.server_time, sent=sent, read=world.server_time() + self._skew)
             self.go_on(strand, ticket, answer, None)
 
-        world.network.send(attempt, effect.timeout_seconds, self.moment().server, deliver)
-        self._maybe_interrupt(strand, 2 * world.settings.latency_seconds_most)
+        mishap = world.network.send(attempt, effect.timeout_seconds, self.moment().server, deliver)
+        if mishap is None:
+            self._maybe_interrupt(strand, 2 * world.settings.latency_seconds_most)
+        else:
+            world.after(mishap.after_seconds, self._befall, mishap, strand)
 
     def _stop_side(self, strand: Strand, call: Call, side: _Side, *, interrupt: bool) -> None:
         if interrupt and side in call.sides:
@@ -327,6 +336,18 @@ class Process:
             self.freeze(
                 world.choices.scaled_seconds((self.name, point, "frozen"), (FREEZE_SHORT_SECONDS, world.settings.freeze_seconds_most), FREEZE_SHORT_SECONDS)
             )
+
+    def _befall(self, mishap: Mishap, strand: Strand) -> None:
+        if self.ended or strand.done:
+            return
+        match mishap:
+            case Crash():
+                self._crashed()
+            case Freeze(seconds=seconds):
+                self.freeze(seconds)
+            case Cancel():
+                self.world.note(self.name, "the call is cancelled")
+                self.go_on(strand, strand.ticket, None, strand.cancellation())
 
     def freeze(self, seconds: float) -> None:
         """Stand still: nothing runs and the monotonic clock does not move, while the world goes on."""

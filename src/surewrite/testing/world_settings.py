@@ -28,6 +28,7 @@ Fate = Literal[
     "not sent",
     "resent by the transport",
     "stale",
+    "read in parts",
 ]
 """What may become of one attempt, besides being executed and answered.
 
@@ -38,7 +39,8 @@ open``: a transaction whose commit takes its time; meanwhile others conflict and
 copy of it that nobody sees. ``item hidden``, by plan only: a refusal without the item that refused,
 from an endpoint that else shows it. ``refused
 otherwise``: a definite no of another kind (rights, no such table). ``not sent``: proven by the transport. ``resent by the
-transport``: executed twice, and only the second answer comes. ``stale``: an eventually consistent read sees an older state.
+transport``: executed twice, and only the second answer comes. ``stale``: an eventually consistent read sees an older state. ``read
+in parts``: a query reads its first rows at one moment and the others later.
 """
 
 Interrupt = Literal["cancelled", "crashed", "frozen"]
@@ -58,7 +60,7 @@ WRITE_FATES: Final[tuple[Fate, ...]] = (
     "resent by the transport",
 )
 TRANSACTION_FATES: Final[tuple[Fate, ...]] = (*WRITE_FATES, "held open", "in progress")
-READ_FATES: Final[tuple[Fate, ...]] = ("request lost", "answer lost", "error before", "throttled", "not sent", "stale")
+READ_FATES: Final[tuple[Fate, ...]] = ("request lost", "answer lost", "error before", "throttled", "not sent", "stale", "read in parts")
 INTERRUPTS: Final[tuple[Interrupt, ...]] = ("cancelled", "crashed", "frozen")
 
 FAULT_NAMES: Final[tuple[str, ...]] = (*dict.fromkeys((*TRANSACTION_FATES, *READ_FATES)), *INTERRUPTS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from surewrite.core import attempts, conclusions, decisions, fence, plans, transaction_drafts, transactions, writes
-from surewrite.core.answers import Rejection
+from surewrite.core.answers import Answer, Rejection
 from surewrite.core.decisions import AT_THE_DEADLINE, TABLES, AnswerClass, Decision, Guard, decide
 from surewrite.core.effects import Steps
 from surewrite.core.fence import FenceWord
@@ -121,12 +121,23 @@ def any_conflict_is_an_own_earlier_write() -> Plant:
 
 
 def tokens_live_for_ever() -> Plant:
-    """The retry clock is counted from the last send, so it never runs out."""
+    """The time since the first send is not asked."""
 
     def always(life: TokenLife, moment: Any) -> bool:  # noqa: ARG001
         return True
 
     return replaced(TokenLife, may_send=always, fence_proves=always)
+
+
+def clock_counts_from_the_last_send() -> Plant:
+    """The life of a token is counted from its last send, so that a process that stands still now and then never comes to its end."""
+    real: Callable[..., Steps[Answer]] = vars(transactions)["_send"]
+
+    def send(environment: Any, course: Any, moment: Any) -> Steps[Answer]:
+        course.life = TokenLife(moment)
+        return (yield from real(environment, course, moment))
+
+    return replaced(transactions, _send=send)
 
 
 @contextmanager
@@ -213,6 +224,7 @@ BUGS = (
     PlantedBug("own writes in doubt are forgotten", own_doubts_are_forgotten, ("saves again",), 1000),
     PlantedBug("any conflict is told as an own earlier write", any_conflict_is_an_own_earlier_write, ("saves",), 200),
     PlantedBug("the life of a token is not watched", tokens_live_for_ever, ("additions over long times",), 2000),
+    PlantedBug("the retry clock is counted from the last send", clock_counts_from_the_last_send, ("additions by a process that stands still",), 50),
     PlantedBug("a fresh token while in doubt", token_is_fresh_in_doubt, ("transfers", "exact additions"), 200),
     PlantedBug("a refusal of a transaction in doubt is not fenced", refused_transactions_are_not_fenced, ("refusals in doubt",), 1000),
     PlantedBug("the fence has another token", fence_uses_another_token, ("exact additions", "transfers"), 2000),

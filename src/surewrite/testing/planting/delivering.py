@@ -52,6 +52,14 @@ def _record_is_put_whatever_is_stored() -> Plant:
     return replaced(TransactionDraft, create=create)
 
 
+def _guard_ranks_below_the_effect() -> Plant:
+    """A conflict on the row that guards an effect counts less than a refusal of the effect, which the call that has the row may have caused."""
+
+    def outrank(self: TransactionDraft, marker: Marker[Any]) -> None: ...
+
+    return replaced(TransactionDraft, outrank=outrank)
+
+
 def _record_released_by_delete() -> Plant:
     def end(self: LeasedEffects, claim: EffectClaim, state: str) -> Steps[bool]:
         if state == "free":
@@ -125,6 +133,17 @@ def _rows_sorted_from_the_newest() -> Plant:
     return replaced(Relay, _publish_all=publish_all)
 
 
+def _ascending_scan_is_believed() -> Plant:
+    """Whatever a query shows of a key is published in its order, though a query reads each row at its own moment."""
+
+    def publish_all(self: Relay, rows: Sequence[OutboxRow], *rest: Any) -> Steps[bool]:
+        going: bool = yield from publishing(self, tuple(row.replace(previous=0) for row in rows), *rest)
+        return going
+
+    publishing = _original(Relay, "_publish_all")
+    return replaced(Relay, _publish_all=publish_all)
+
+
 def _event_in_a_transaction_of_its_own() -> Plant:
     def emit(self: Outbox, tx: Any, event: object, **named: Any) -> Marker[Any]:
         marker: Marker[Any] = emitting(self, tx, event, **named)
@@ -140,11 +159,13 @@ REFUSED = ("effects refused after a loss", "effects refused after a late claim")
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug("an idempotency record put whatever is stored", _record_is_put_whatever_is_stored, EFFECTS, 200),
+    PlantedBug("a conflict on the guard row ranks below a refusal elsewhere", _guard_ranks_below_the_effect, ("consumed events side by side",), 1000),
     PlantedBug("an idempotency record released by delete", _record_released_by_delete, REFUSED, 2000),
     PlantedBug("a claim completed by whoever comes", _claim_completed_by_anybody, ("effects retaken from frozen processes",), 500),
     PlantedBug("a lost claim retaken under refuse", _lost_claim_retaken_under_refuse, REFUSED, 500),
     PlantedBug("an event deleted before it is published", _row_deleted_before_it_is_published, ("outbox",), 200),
     PlantedBug("events of a blocked key pass the blocked one", _events_of_a_blocked_key_pass, ("outbox",), 300),
+    PlantedBug("an ascending scan of a relay is believed", _ascending_scan_is_believed, ("outbox under load",), 100),
     PlantedBug("a descending relay", _rows_sorted_from_the_newest, ("outbox",), 200),
     PlantedBug("an event without its change", _event_in_a_transaction_of_its_own, ("outbox",), 200),
 )

@@ -53,6 +53,19 @@ def only_the_version_is_checked() -> Plant:
     return replaced(Draft, unchanged=version_only)
 
 
+def deletes_check_only_the_version() -> Plant:
+    """A delete of a loaded entity demands its version number, which a new life may have too."""
+    real: Callable[..., Any] = vars(Draft)["plan_of_loaded"]
+
+    def by_number(draft: Draft, verb: Any, **facts: Any) -> Any:
+        expected = facts["expected"]
+        if verb != "delete" or draft.names.version is None:
+            return real(draft, verb, **facts)
+        return draft.plan(verb, all_of(draft.present(), draft.has_version(expected.version), draft.condition), **facts)
+
+    return replaced(Draft, plan_of_loaded=by_number)
+
+
 def nothing_loaded_is_checked() -> Plant:
     """A save demands nothing of what was loaded."""
 
@@ -189,6 +202,7 @@ def modify_goes_on_after_unknown() -> Plant:
 BUGS = (
     PlantedBug("stamp <> mine is taken for a guard", own_stamp_is_taken_for_a_guard, ("counts", "stock"), 1000),
     PlantedBug("only the version number is checked", only_the_version_is_checked, ("deleted and made again",), 2000),
+    PlantedBug("a delete checks the version number only", deletes_check_only_the_version, ("deleted and made again",), 2000),
     PlantedBug("nothing that was loaded is checked", nothing_loaded_is_checked, ("saves",), 200),
     PlantedBug("conditions of the caller are lost", conditions_are_lost, ("newest wins", "stock"), 200),
     PlantedBug("create has no condition", create_has_no_condition, ("saves", "registers"), 200),

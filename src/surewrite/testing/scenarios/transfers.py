@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from surewrite.errors import InvalidRequest, OutcomeUnknown
 from surewrite.testing.clients import AsyncClient
+from surewrite.testing.faults import FaultPlan, Freeze, LoseAnswer, Step, Where
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.scenarios.accounts import Account
 from surewrite.testing.simulator import World
@@ -96,6 +97,19 @@ def additions_over_long_times(world: World) -> None:
     world.check(sum_is_told(A, "balance"))
 
 
+def additions_by_a_process_that_stands_still(world: World) -> None:
+    """One addition whose process stands still after each of its attempts: they are counted from the first, so that none outlives the token."""
+
+    async def adder(client: AsyncClient) -> None:
+        transaction = client.table().transaction()
+        transaction.update(A.ignore_version(), Account.balance.add(1))
+        await client.tried(transaction.try_commit())
+
+    _with_accounts(world, balance=0)
+    world.client("alice", adder)
+    world.check(sum_is_told(A, "balance"))
+
+
 def named_operations(world: World) -> None:
     """Each payment has a name that its process wrote down first; after a crash the same name is sent again, within its time."""
 
@@ -154,11 +168,17 @@ def _with_accounts(world: World, balance: int = 10) -> None:
         world.put_item({**item, "revision": {"N": "1"}, "_s": {"S": "1:setup"}, "_b": {"S": "1:setup"}})
 
 
+_ATTEMPTS = Where(operations=("TransactWriteItems",))
+
+STANDS_STILL = FaultPlan(tuple(Step(LoseAnswer(), _ATTEMPTS, nth=number, befalls=Freeze(220.0, after_seconds=0.1)) for number in (1, 2, 3)))
+"""Each of the first attempts is executed and not answered; the last of them more than a token's life before the next one could be."""
+
 SCENARIOS = (
     Scenario("transfers", transfers),
     Scenario("exact additions", exact_additions),
     Scenario("refusals in doubt", refusals_in_doubt, faults=frozenset({"late", "answer lost", "request lost", "held open"})),
     Scenario("additions over long times", additions_over_long_times, faults=frozenset({"answer lost", "request lost", "late", "error after", "frozen"})),
+    Scenario("additions by a process that stands still", additions_by_a_process_that_stands_still, faults=frozenset({"answer lost"}), plan=STANDS_STILL),
     Scenario("named operations", named_operations),
     Scenario("on call", on_call),
     Scenario("tokens found out", transfers, WorldSettings(tokens_known=False)),
