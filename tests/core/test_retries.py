@@ -374,6 +374,44 @@ def test_a_cancelled_transaction_is_a_conflict_of_the_kind_of_its_refusals(bench
     assert len(runs) == 6
 
 
+def test_a_version_that_moved_on_is_a_conflict_whatever_else_was_refused_with_it(bench: Bench) -> None:
+    """What was read is stale, so the other demands were made of what is gone: an event numbered by the version is there already, for one."""
+    runs: list[int] = []
+    others = bench.other.of(Account)
+
+    def change(account: Account) -> None:
+        tx = bench.db.table("things", key=("pk",), discriminator=None).transaction()
+        tx.put(account.replace(balance=account.balance + 1))
+        tx.create(Account(id=f"event {account.revision}"))
+        tx.commit()
+
+    def change_by_another() -> None:
+        account = others.get(KEY)
+        others.create(Account(id=f"event {account.revision}"))
+        others.put(account)
+
+    def body() -> None:
+        runs.append(1)
+        change(bench.accounts.get(KEY))
+
+    met = FaultPlan((Step(Deliver(), Where(operations=("TransactWriteItems",)), before=("another",)),))
+    bench.faults.follow(met, actions={"another": change_by_another})
+    bench.db.retry_on_conflict(attempts=2)(body)()
+    assert len(runs) == 2
+    stale = bench.accounts.get(KEY)
+    change_by_another()
+
+    def stay_stale() -> None:
+        runs.append(1)
+        change(stale)
+
+    for on in (sw.ConflictKind.VERSION, sw.ConflictKind.CONDITION):
+        runs.clear()
+        with pytest.raises(sw.TransactionCanceled):
+            bench.db.retry_on_conflict(attempts=2, on=on)(stay_stale)()
+        assert len(runs) == 2
+
+
 @pytest.mark.parametrize("attempts", [0, -1, True, 1.5, "3"])
 def test_a_number_of_runs_that_makes_no_sense_is_refused(bench: Bench, attempts: Any) -> None:
     with pytest.raises(sw.InvalidRequest, match="whole number from 1"):

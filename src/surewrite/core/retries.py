@@ -43,7 +43,7 @@ DEFAULT_KINDS = ConflictKind.VERSION | ConflictKind.TRANSACTION
 
 
 def kind_of(error: BaseException) -> ConflictKind | None:
-    """Which kind of conflict an error is; ``None`` if running the body again would not help, or could do harm."""
+    """Which kinds of conflict an error is; ``None`` if running the body again would not help, or could do harm."""
     match error:
         case VersionConflict():
             return ConflictKind.VERSION
@@ -61,7 +61,10 @@ def _kind_of_cancellation(error: TransactionCanceled) -> ConflictKind | None:
     reasons = {refusal.reason for refusal in error.refusals()}
     if not reasons or RefusalReason.ITEM_NOT_FOUND in reasons or RefusalReason.WRONG_ENTITY_TYPE in reasons:
         return None
-    return ConflictKind.VERSION if reasons == {RefusalReason.VERSION_CONFLICT} else ConflictKind.CONDITION
+    if RefusalReason.VERSION_CONFLICT not in reasons:
+        return ConflictKind.CONDITION
+    # The body decided on what is gone, so what else was refused is to be judged anew.
+    return ConflictKind.VERSION if len(reasons) == 1 else ConflictKind.VERSION | ConflictKind.CONDITION
 
 
 def may_run_again(error: BaseException, number: int, runs: int, on: ConflictKind, applied: AppliedWrites) -> bool:
