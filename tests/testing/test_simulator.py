@@ -86,6 +86,22 @@ def test_blocking_clients_use_the_database_unchanged() -> None:
     assert any(call.verb == "put" for call in run.world.ledger.calls)
 
 
+async def interrupted(client):
+    raise KeyboardInterrupt
+
+
+def interrupted_in_plain_code(client):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "scenario", [lambda world: world.client("client", interrupted), lambda world: world.blocking_client("client", interrupted_in_plain_code)]
+)
+def test_an_interrupt_from_the_keyboard_is_no_cancellation_of_a_client_and_ends_the_run(scenario) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_by_seed(Scenario("interrupted", scenario), "1")
+
+
 @pytest.mark.parametrize(
     ("fault", "count", "word"),
     [
