@@ -68,6 +68,14 @@ async def test_events_carry_the_versions_of_their_changes(db, shop) -> None:
     assert -5.0 < backlog.lag_seconds < 60.0
 
 
+async def test_an_event_that_could_not_be_set_aside_is_refused(db, shop) -> None:
+    tx = shop.transaction()
+    change = tx.put(Payment(id="p1"))
+    with pytest.raises(sw.InvalidRequest, match="store it elsewhere"):
+        Outbox(shop, "payments").emit(tx, "é" * 200_000, change=change)
+    assert (await db.run(Outbox(shop, "payments").backlog())).events == 0
+
+
 @pytest.mark.needs("transactions honour tokens")
 async def test_items_of_one_key_in_two_tables_have_orders_of_their_own(db, shop, make_table) -> None:
     archive, outbox = await make_table(Payment), Outbox(shop, "payments", buckets=1)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.schedules.world import START_SECONDS, TABLE, World
+from tests.schedules.world import START_SECONDS, TABLE, Account, World
 
 import surewrite as sw
 from surewrite.recipes.key_parts import bucket_of
@@ -223,6 +223,32 @@ def test_poison_that_blocks_holds_back_its_key_and_no_other_one(world: World) ->
     broker.poison.clear()
     run(world, rows.run_once())
     assert broker.got[3:] == ["a#2", "a#3"]
+
+
+@pytest.mark.parametrize("poison", ["skip", "block"])
+@pytest.mark.parametrize("body", ["{nope", '{"$decimal":"x"}', '{"$bytes":5}'])
+def test_an_event_that_cannot_be_read_is_poison_for_its_key_only(world: World, poison: Any, body: str) -> None:
+    emitted(world, 1)
+    row = next(iter(world.other.of(OutboxRow).scan()))
+    world.other.of(OutboxRow).put(row.replace(body=body))
+    emitted(world, 1, key="other")
+    broker, told = Broker(), list[Any]()
+    progress = run(world, relay(world, broker, poison=poison, on_skip=lambda delivery, _error: told.append(delivery.event)).run_once())
+    assert (broker.got, len(progress.blocked), told) == (["other#1"], 1 if poison == "block" else 0, [body] if poison == "skip" else [])
+
+
+def test_the_largest_event_can_be_set_aside(world: World) -> None:
+    outbox, key = Outbox(world.other, "o", buckets=1), "k" * 900
+    tx = world.other.transaction()
+    change = tx.create(Account(id="big"))
+    outbox.emit(tx, "x" * 399_998, change=change, key=key)
+    tx.commit()
+
+    def fails(_delivery: Delivery) -> None:
+        raise ValueError("漢" * 600)
+
+    assert run(world, relay(world, fails, poison="skip").run_once()).skipped == (f"{key}#1",)
+    assert waiting(world) == []
 
 
 def test_poison_that_is_skipped_is_set_aside_and_told(world: World) -> None:

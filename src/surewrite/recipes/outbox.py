@@ -28,6 +28,9 @@ from surewrite.recipes.settings import plain_name, whole_number
 BUCKETS: Final = 16
 BUCKETS_MOST: Final = 10_000
 
+BODY_BYTES_MOST: Final = 400_000
+"""An item of 400 KB less its keys, and less what a relay adds where it sets the event aside: one that cannot be, would hold up its bucket."""
+
 COUNTED_MOST: Final = 1000
 """How many waiting events of a bucket are counted one by one."""
 
@@ -145,6 +148,9 @@ class Outbox:
         if previous is not None and not 0 <= previous < number:
             raise InvalidRequest(f"previous is the number of an earlier event of the key, below {number}, not {previous!r}")
         ordering_key = key_text(self._item_key(intent) if key is None else key, f"the outbox {self.name!r}")
+        body = document_text(event, "the event")
+        if len(body.encode()) > BODY_BYTES_MOST:
+            raise InvalidRequest(f"an event is at most {BODY_BYTES_MOST} bytes as text: store it elsewhere, and emit where it is")
         epoch = max(self.counts)
         row = OutboxRow(
             outbox=self.name,
@@ -153,7 +159,7 @@ class Outbox:
             ordering_key=ordering_key,
             number=number,
             previous=number - 1 if previous is None else previous,
-            body=document_text(event, "the event"),
+            body=body,
         )
         return tx.draft.create_completed(self.scope, row, _with_time)
 

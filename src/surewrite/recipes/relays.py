@@ -295,7 +295,7 @@ class Relay:
                 return False
             began = yield from now()
             try:
-                yield from work_done(self._publish, self._delivery(row, drain.hold), timeout_seconds=self._publish_timeout_seconds)
+                yield from work_done(self._publish, self._delivery(row, drain.hold, event=row.event), timeout_seconds=self._publish_timeout_seconds)
                 failure = None
             except Exception as error:  # noqa: BLE001 - whatever publish raises means that the event was not published
                 failure = error
@@ -343,17 +343,25 @@ class Relay:
         drain.passed[row.ordering_key] = row.number
         tally.skipped.append(row.id)
         if self._on_skip is not None:
-            yield from call_user(self._on_skip, self._delivery(row, drain.hold), failure)
+            yield from call_user(self._on_skip, self._delivery(row, drain.hold, event=_readable(row)), failure)
         return True
 
-    def _delivery(self, row: OutboxRow, hold: Hold) -> Delivery:
-        return Delivery(row.id, row.ordering_key, row.key_parts, row.number, row.event, hold.fence, row.emitted_at, self._publish_timeout_seconds)
+    def _delivery(self, row: OutboxRow, hold: Hold, *, event: Any) -> Delivery:
+        return Delivery(row.id, row.ordering_key, row.key_parts, row.number, event, hold.fence, row.emitted_at, self._publish_timeout_seconds)
 
     def _note_lag(self, rows: Sequence[OutboxRow], tally: _Tally) -> Steps[None]:
         moment = yield from now()
         times = [row.emitted_at.timestamp() for row in rows if row.emitted_at is not None]
         if times:
             tally.lag_seconds = max(tally.lag_seconds, moment.server - min(times))
+
+
+def _readable(row: OutboxRow) -> Any:
+    """The event, or its text where it is none: what another program wrote may be the poison."""
+    try:
+        return row.event
+    except (ValueError, ArithmeticError, TypeError, RecursionError):
+        return row.body
 
 
 def _poisoned(row: OutboxRow, failure: Exception) -> PoisonRow:
