@@ -272,6 +272,25 @@ def test_a_lock_of_another_process_is_waited_for_and_then_told(path: Path, calle
     assert caller.item(**A) == A
 
 
+def test_a_lock_of_another_process_is_looked_at_every_moment_and_not_ten_times_a_second(path: Path, caller: Caller, store: SqliteStore) -> None:
+    """Others that write without a pause leave it free for a moment only."""
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    looks: list[str] = []
+
+    def look(statement: str) -> None:
+        looks.append(statement)
+        if looks.count("BEGIN IMMEDIATE") == 5:
+            other.execute("ROLLBACK")
+
+    (connection,) = store._idle
+    connection.set_trace_callback(look)
+    with waiting_at_most(5.0):
+        caller.put(**A)
+    assert looks.count("BEGIN IMMEDIATE") == 5
+    other.close()
+
+
 def _processes(path: Path, count: int) -> list[subprocess.Popen[str]]:
     return [subprocess.Popen([sys.executable, str(WRITER), str(path), f"w{at}"], stdout=subprocess.PIPE, text=True) for at in range(count)]
 

@@ -26,6 +26,8 @@ APPLICATION_ID: Final = 0x53757277
 FILE_VERSION: Final = 2
 
 _BUSY_SECONDS: Final = 10.0
+_LOOK_MILLISECONDS: Final = 2
+"""How often the lock of another process is looked at: about the time that it is held for."""
 _IDLE_CONNECTIONS: Final = 8
 _CHECKED_BYTES: Final = 16 * 1024 * 1024
 """Files up to this size are checked whole when they are opened; in larger ones damage shows when it is read."""
@@ -93,7 +95,7 @@ class SqliteStore:
             self._close_idle()
 
     def begin(self, session: SqliteSession, *, write: bool) -> sqlite3.Connection:
-        """A connection for one session, to be given back by ``end``."""
+        """A connection on which the session's transaction has begun, to be given back by ``end``."""
         deadline = time.monotonic() + patience_seconds(_BUSY_SECONDS)
         try:
             with self._gate:
@@ -106,7 +108,11 @@ class SqliteStore:
             self.require_same_file()
             if connection is None:
                 connection = self._open[session] = self._connect()
-            connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
+            if write:
+                _lock(connection, deadline)
+            else:
+                _wait_until(connection, deadline)
+                connection.execute("BEGIN")
             return connection
         except BaseException as failed:
             self.end(session, write=write, usable=isinstance(failed, StoreError))
@@ -184,15 +190,16 @@ class SqliteStore:
             raise StoreUnusable(f"{self._path} has format {version}, and this program reads format {FILE_VERSION}; open it with the release that made it")
         if _pragma(connection, "page_count") * _pragma(connection, "page_size") <= _CHECKED_BYTES:
             check_whole(connection, self._path)
+        _wait_until(connection, time.monotonic() + _BUSY_SECONDS)
         if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise unwritable(self._path, "its file system has no write-ahead log")
         # A file that may only be read is refused now and not at the first write; the lock alone does not tell.
-        connection.execute("BEGIN IMMEDIATE")
+        _lock(connection, time.monotonic() + _BUSY_SECONDS)
         connection.execute(f"PRAGMA user_version = {FILE_VERSION}")
         connection.execute("ROLLBACK")
 
     def _make(self, connection: sqlite3.Connection) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+        _lock(connection, time.monotonic() + _BUSY_SECONDS)
         try:
             # Looked at again under the lock: another process may have made the file in the meantime.
             owner = _pragma(connection, "application_id")
@@ -206,6 +213,30 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _lock(connection: sqlite3.Connection, deadline: float) -> None:
+    """Begin a writing transaction, by the deadline on the monotonic clock.
+
+    Left to itself, SQLite looks again ten times a second, and hardly ever finds free what other processes write without a pause.
+    """
+    connection.execute(f"PRAGMA busy_timeout = {_LOOK_MILLISECONDS}")
+    while time.monotonic() < deadline:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as failed:
+            if failed.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        else:
+            break
+    else:
+        connection.execute("BEGIN IMMEDIATE")
+    _wait_until(connection, deadline)
+
+
+def _wait_until(connection: sqlite3.Connection, deadline: float) -> None:
+    """How long the next statements wait for a lock."""
+    connection.execute(f"PRAGMA busy_timeout = {max(0, int((deadline - time.monotonic()) * 1000))}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

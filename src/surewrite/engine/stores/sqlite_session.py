@@ -48,13 +48,7 @@ class SqliteSession:
 
     def __enter__(self) -> Self:
         with translated(self._path):
-            connection = self._connections.begin(self, write=self._write)
-            try:
-                connection.execute("BEGIN IMMEDIATE" if self._write else "BEGIN")
-            except BaseException:
-                self._connections.end(self, write=self._write, usable=False)
-                raise
-        self._connection = connection
+            self._connection = self._connections.begin(self, write=self._write)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
