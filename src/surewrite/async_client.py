@@ -11,7 +11,7 @@ from surewrite.async_many_items import AsyncManyOfAnyType, AsyncManyOfOneType
 from surewrite.backends.targets import async_backend_for
 from surewrite.core import raw, reads, retries, tables, writes
 from surewrite.core.conditions import Change, Condition
-from surewrite.core.effects import Operation, Steps
+from surewrite.core.effects import Operation, Steps, steps_of
 from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Target
@@ -402,7 +402,7 @@ class AsyncDatabase:
 
     async def run(self, operation: Operation[R] | Steps[R]) -> R:
         """Run an operation, such as those that recipes give."""
-        return await self._driver.run(operation.steps() if isinstance(operation, Operation) else operation)
+        return await self._driver.run(steps_of(operation))
 
     async def execute(self, operation: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The service's own request, sent once, with no promise: ``db.execute("PutItem", {...})`` gives the answer's body.

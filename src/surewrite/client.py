@@ -10,7 +10,7 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 from surewrite.backends.targets import backend_for
 from surewrite.core import raw, reads, retries, tables, writes
 from surewrite.core.conditions import Change, Condition
-from surewrite.core.effects import Operation, Steps
+from surewrite.core.effects import Operation, Steps, steps_of
 from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Target
@@ -402,7 +402,7 @@ class Database:
 
     def run(self, operation: Operation[R] | Steps[R]) -> R:
         """Run an operation, such as those that recipes give."""
-        return self._driver.run(operation.steps() if isinstance(operation, Operation) else operation)
+        return self._driver.run(steps_of(operation))
 
     def execute(self, operation: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The service's own request, sent once, with no promise: ``db.execute("PutItem", {...})`` gives the answer's body.

@@ -136,6 +136,13 @@ async def test_a_call_that_makes_no_sense_is_refused_before_anything_is_sent(los
     assert faults.sent == 0
 
 
+@pytest.mark.parametrize(("given", "says"), [(None, "not NoneType$"), (print, r"not builtin_function_or_method: call it"), (5, "not int$")])
+async def test_only_an_operation_can_be_run(lossy, given, says) -> None:
+    db, _ = lossy()
+    with pytest.raises(sw.InvalidRequest, match=f"run takes an operation.* {says}"):
+        await db.run(given)
+
+
 @pytest.mark.parametrize("given", ["Account", Account(id="a"), dict])
 async def test_a_table_of_what_is_no_class_of_entities_is_refused(lossy, given) -> None:
     db, _ = lossy()

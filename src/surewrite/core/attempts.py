@@ -250,7 +250,7 @@ def explain_rejection(environment: Environment, answer: Rejection, tables: Itera
     names = [repr(name) for name in dict.fromkeys(tables)]
     missing = f"no table {names[0]}" if len(names) == 1 else f"not all of the tables {', '.join(names)}"
     return (
-        f"there is {missing} at {environment.traits.name}: make it with db.table(name).create_table(Entity), wait until it is active,"
+        f"there is {missing} at {environment.traits.name!r}: make it with db.table(name).create_table(Entity), wait until it is active,"
         " or connect to another region, account or endpoint"
     )
 

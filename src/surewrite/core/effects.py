@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from surewrite.core.answers import Answer
 from surewrite.core.frozen import quickly_made
 from surewrite.core.requests import Request
+from surewrite.errors import InvalidRequest
 
 R = TypeVar("R")
 
@@ -128,6 +129,16 @@ class Operation(Generic[R]):
     def steps(self) -> Steps[R]:
         """Begin: the generator that a driver runs."""
         return self._start()
+
+
+def steps_of(given: Operation[R] | Steps[R]) -> Steps[R]:
+    """The generator of what a user gives to be run. Raises ``InvalidRequest`` for what is no operation."""
+    if isinstance(given, Operation):
+        return given.steps()
+    if isinstance(given, Generator):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return given
+    called = ": call it" if callable(given) else ""
+    raise InvalidRequest(f"run takes an operation, such as lease.acquire() gives one, not {type(given).__name__}{called}")
 
 
 def send(request: Request, timeout_seconds: float) -> Steps[Answer]:
