@@ -306,6 +306,21 @@ class TestBrokenConnections:
             assert one.put("next") == told("next")
             assert server.connections == 2
 
+    @pytest.mark.parametrize(
+        ("said", "idle_seconds", "connections"), [("timeout=5", 3.9, 1), ("timeout=5", 4.1, 2), ("max=9, Timeout = 600", 19.0, 1), ("x", 19.0, 1)]
+    )
+    def test_an_idle_connection_is_not_used_near_the_end_of_the_time_that_the_other_side_keeps_it(self, client, said, idle_seconds, connections):
+        def script(peer: Peer) -> None:
+            while (request := peer.request()) is not None:
+                peer.send(echo(request).replace(b"\r\n\r\n", f"\r\nKeep-Alive: {said}\r\n\r\n".encode(), 1))
+
+        with hostile_server(script, script) as server:
+            one = client(server.url)
+            one.put()
+            one.attempts.idle._idle[0].idle_since -= idle_seconds
+            assert one.put("next") == told("next")
+            assert server.connections == connections
+
 
 class TestNotSent:
     def test_a_refused_connection(self, client):

@@ -26,6 +26,9 @@ RECEIVED_BYTES_MAX = 65_536
 IDLE_SECONDS_MAX = 20.0
 """An idle connection that is older is closed rather than used: the longer it rests, the likelier its other end closes it just as we send."""
 
+KEPT_SHARE = 0.8
+"""Of the time that the other side says it keeps an idle connection, so much is used: at its end a request would meet the close."""
+
 _IN_PROGRESS = frozenset((errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR))
 
 
@@ -63,11 +66,15 @@ class Watch(Protocol):
 
 @dataclass(slots=True)
 class Connection:
-    """One socket that never blocks. ``idle_since`` is monotonic; ``owner`` is the process that made it; ``watch`` is of that process only."""
+    """One socket that never blocks. ``owner`` is the process that made it; ``watch`` is of that process only.
+
+    ``idle_since`` is monotonic, and ``idle_seconds_max`` how long from then it may still be used.
+    """
 
     socket: socket.socket
     owner: int
     idle_since: float = 0.0
+    idle_seconds_max: float = IDLE_SECONDS_MAX
     watch: Watch | None = None
     _readable: select.poll | None = field(default=None, init=False, repr=False)
 
@@ -192,7 +199,7 @@ class IdleConnections:
                 own = connection.owner == os.getpid()
                 if own and connection.watch is not None and not connection.watch.serves(loop):
                     of_others.append(connection)
-                elif own and now - connection.idle_since < IDLE_SECONDS_MAX and not connection.is_ready(Ready.TO_READ, 0):
+                elif own and now - connection.idle_since < connection.idle_seconds_max and not connection.is_ready(Ready.TO_READ, 0):
                     return connection
                 else:
                     connection.close()
@@ -201,12 +208,13 @@ class IdleConnections:
             if of_others:
                 self._idle.extend(reversed(of_others))
 
-    def give(self, connection: Connection, now: float) -> None:
-        """Keep a connection whose last answer was read whole."""
+    def give(self, connection: Connection, now: float, kept_seconds: float | None = None) -> None:
+        """Keep a connection whose last answer was read whole. ``kept_seconds`` is how long the other side keeps it, where it says so."""
         if connection.owner != os.getpid():
             connection.close()
             return
         connection.idle_since = now
+        connection.idle_seconds_max = IDLE_SECONDS_MAX if kept_seconds is None else min(IDLE_SECONDS_MAX, KEPT_SHARE * kept_seconds)
         self._idle.append(connection)
         limit = 0 if self.closed else self._limit
         if len(self._idle) > limit:

@@ -124,7 +124,7 @@ class HttpAttempts:
             return exchange.failed(f"connection failed: {error}")
         finally:
             if exchange.reusable:
-                self.idle.give(connection, time.monotonic())
+                self.idle.give(connection, time.monotonic(), exchange.kept_seconds)
             else:
                 connection.close()
         self.requests.learn(answer)

@@ -6,6 +6,8 @@ decided once, here and in ``core.wire``. The form of a reply is that of RFC 9112
 
 from __future__ import annotations
 
+import re
+
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
@@ -20,8 +22,9 @@ HEAD_BYTES_MAX = 131_072
 
 _FINAL_STATUS_MIN = 200
 _CHECKSUM, _ENCODING, _DATE = b"x-amz-crc32", b"content-encoding", b"date"
-_LENGTH, _CODING = b"content-length", b"transfer-encoding"
-_READ_HEADERS = frozenset((_CHECKSUM, _ENCODING, _DATE, _LENGTH, _CODING))
+_LENGTH, _CODING, _KEPT = b"content-length", b"transfer-encoding", b"keep-alive"
+_READ_HEADERS = frozenset((_CHECKSUM, _ENCODING, _DATE, _LENGTH, _CODING, _KEPT))
+_KEPT_SECONDS = re.compile(rb"(?:^|[,\s])timeout\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
 
 
 class Exchange:
@@ -86,6 +89,13 @@ class Exchange:
         if not isinstance(answer, (Success, Rejection)):
             self.reusable = False
         return answer
+
+    @property
+    def kept_seconds(self) -> int | None:
+        """How long the other side keeps the idle connection open, where it says so: RFC 2068, 19.7.1.1."""
+        said = self._headers.get(_KEPT)
+        found = None if said is None else _KEPT_SECONDS.search(said)
+        return None if found is None else int(found[1])
 
     def failed(self, detail: str) -> NoAnswer | NotSent:
         """The word for an attempt that ended before its reply did: not sent, if the last byte was never handed over."""
