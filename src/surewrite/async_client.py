@@ -233,7 +233,7 @@ class AsyncActions:
         return self._draft.delete(self._table.scope_for(target), target, Options(condition, if_unchanged))
 
     def check(self, key: Key[E], condition: Condition[E]) -> Marker[E]:
-        """Demand a condition of an item. A check of an item that the transaction also writes becomes part of that write."""
+        """Demand a condition of an item, and the version that the key says. A check of an item that the transaction also writes becomes part of that write."""
         return self._draft.check(self._table.scope_for(key), key, condition)
 
 

@@ -468,6 +468,12 @@ def test_modify_compares_stamps_where_the_type_has_no_version(bench: Bench) -> N
     assert bench.notes.modify(Note.key_of("n"), lambda n: n.replace(count=n.count + 1)).count == 11
 
 
+def test_modify_refuses_a_version_that_it_would_not_demand(bench: Bench) -> None:
+    with pytest.raises(sw.InvalidRequest, match="demands the version that it read"):
+        bench.accounts.modify(KEY.if_version(7), lambda account: account.replace(balance=1))
+    assert bench.accounts.modify(KEY.ignore_version(), lambda account: account.replace(balance=1)).balance == 1
+
+
 def test_modify_needs_a_version_or_a_stamp(bench: Bench) -> None:
     bare = bench.db.table("things", key=("pk",), discriminator=None, stamp=None, birth=None).of(Note)
     with pytest.raises(sw.InvalidRequest, match="compares a version or a stamp"):

@@ -284,6 +284,32 @@ def test_a_commit_that_ended_before_anything_was_sent_can_be_made_again() -> Non
     assert tx.commit()
 
 
+def test_a_check_demands_the_version_that_its_key_says() -> None:
+    endpoint = Endpoint()
+    accounts = endpoint.table.of(Account)
+    accounts.put(accounts.create(Account(id="a")))
+    key = Account.key_of("a")
+    for version, reason in ((2, None), (1, sw.RefusalReason.VERSION_CONFLICT), (None, sw.RefusalReason.VERSION_CONFLICT)):
+        tx = endpoint.table.transaction()
+        marker = tx.check(key.if_version(version), Account.balance == 0)
+        tx.put(Note(id="a"))
+        refusal = tx.try_commit().refusal_of(marker)
+        assert (None if refusal is None else refusal.reason) is reason
+
+
+def test_a_check_of_a_version_stays_whole_where_it_becomes_part_of_a_write() -> None:
+    endpoint = Endpoint()
+    accounts = endpoint.table.of(Account)
+    accounts.put(accounts.create(Account(id="a")))
+    key = Account.key_of("a")
+    for version, applied in ((1, False), (2, True)):
+        tx = endpoint.table.transaction()
+        tx.update(key.ignore_version(), Account.balance.add(1))
+        tx.check(key.if_version(version), Account.balance == 0)
+        assert bool(tx.try_commit()) is applied
+    assert accounts.get(key).balance == 1
+
+
 def test_the_word_unknown_reaches_another_process() -> None:
     """A pool of processes pickles what a task raises; an error that cannot be pickled is replaced by one that says nothing of the write."""
     endpoint = Endpoint(Step(LoseAnswer(), TRANSACTIONS, nth=3, times=None))

@@ -244,6 +244,7 @@ def test_what_cannot_work_is_refused_before_anything_is_sent(world) -> None:
         (orders.take(KEY, Order.stock, 0), "cannot be taken"),
         (orders.take(KEY, Order.stock, -1), "cannot be taken"),
         (orders.take(loaded, Order.stock, 1, exactly_once=True), "give its key"),
+        (orders.take(KEY.if_version(7), Order.stock, 1), "leave if_version out"),
         (orders.take(KEY, Order.stock, Decimal("NaN")), "no number"),
         (orders.take(KEY, Order.stock, Decimal("sNaN")), "no number"),
         (orders.take(KEY, Order.stock, "1"), "no number"),

@@ -265,6 +265,8 @@ def test_a_loaded_item_that_is_gone_is_not_found_in_one_try(world) -> None:
 def test_what_cannot_work_is_refused(world) -> None:
     with pytest.raises(sw.InvalidRequest, match="leave deleted_at out"):
         run(world, soft(world.table).create(User(id="u1", deleted_at=datetime.now(UTC))))
+    with pytest.raises(sw.InvalidRequest, match="leave if_version out"):
+        run(world, soft(world.table).delete(KEY.if_version(7)))
     with pytest.raises(sw.InvalidRequest, match="switched off"):
         soft(world.other_db.table(world.table.name, birth=None))
     with pytest.raises(sw.InvalidRequest, match="time to live"):

@@ -97,6 +97,15 @@ class Partition(Generic[EC_co]):
         return f"{self.entity.__name__}.index_partition_of({', '.join((repr(self.index), *values))})"
 
 
+def refuse_demand(key: Key[Any], reader: str) -> None:
+    """Refuse a version that is said of an item which ``reader`` reads, to demand the version that it finds."""
+    if isinstance(key, Target) and key.demand is not None and key.demand.checked:
+        raise InvalidRequest(
+            f"{key.entity.__name__}: {reader} reads the item and demands the version that it read: leave if_version out; to demand another one, update or put",
+            key=key,
+        )
+
+
 def is_key(value: object) -> TypeGuard[Key[Any]]:
     """Whether something that a caller gave is a key, of whatever type."""
     return isinstance(value, Key)

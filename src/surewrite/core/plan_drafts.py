@@ -114,7 +114,7 @@ class Draft:
 
     def has_version(self, version: int | None) -> ConditionTree:
         assert self.names.version is not None
-        return _has_version(self.names.version, version)
+        return version_is(self.names.version, version)
 
     def has_stamp(self, stamp: str | None) -> ConditionTree | None:
         return None if self.names.stamp is None else _has_stamp(self.names.stamp, stamp)
@@ -234,7 +234,8 @@ class Draft:
 _STAND_IN_OCCASION = Occasion(Moment(float(SECONDS), float(SECONDS), 0.0), "")
 
 
-def _has_version(attribute_name: str, version: int | None) -> ConditionTree:
+def version_is(attribute_name: str, version: int | None) -> ConditionTree:
+    """The item carries this version; ``None``: it carries none."""
     name = attribute(attribute_name)
     if version is None:
         return any_of(not_exists(name), Function("attribute_type", (name, Value(dict(_NULL_TYPE)))))

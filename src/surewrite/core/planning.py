@@ -21,6 +21,7 @@ from surewrite.core.plan_drafts import (
     raised_version,
     require_one_change_each,
     state_changes,
+    version_is,
     write_state,
 )
 from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
@@ -127,7 +128,20 @@ def plan_check(scope: Scope, key: Key[Any], condition: Condition[Any], occasion:
     """Demand a condition of an item that a transaction does not write."""
     draft = Draft(scope, occasion, Options(condition=condition), scope.schema.key_item(key))
     judged = judged_with_expiry(draft, draft.condition, Guard.TOKEN)
-    return draft.plan("check", judged, guard=Guard.TOKEN, stamp=None)
+    return draft.plan("check", judged, guard=Guard.TOKEN, stamp=None, version_demand=_demand_of_check(scope, key))
+
+
+def condition_of_check(scope: Scope, key: Key[Any], condition: Condition[Any]) -> Condition[Any]:
+    """The caller's condition of a check, and the version that the key demands; the two stay together where the check becomes part of a write."""
+    demand = _demand_of_check(scope, key)
+    if demand is None or not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance] - planning says what to write instead
+        return condition
+    assert scope.names.version is not None
+    return condition & Condition(scope.schema.entity, version_is(scope.names.version, demand.version))
+
+
+def _demand_of_check(scope: Scope, key: Key[Any]) -> VersionDemand | None:
+    return _demand_of(key) if is_target(key) and scope.names.version is not None else None
 
 
 def plan_upsert_over_expired(

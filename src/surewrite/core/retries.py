@@ -12,7 +12,7 @@ from typing import Any, Self
 from surewrite.core.attempts import AppliedWrites, applied_in_this_run
 from surewrite.core.effects import Steps, call_user, pause, random_number
 from surewrite.core.entities import stored_state
-from surewrite.core.keys import Key
+from surewrite.core.keys import Key, refuse_demand
 from surewrite.core.outcomes import Applied, RefusalReason
 from surewrite.core.reads import get
 from surewrite.core.scopes import Options, Scope
@@ -163,6 +163,7 @@ def modify(scope: Scope, key: Key[Any], change: Callable[[Any], Any], *, runs: i
     Raises ``ItemNotFound``, ``VersionConflict`` after the last run, and ``OutcomeUnknown``, which is never run again.
     """
     check_runs(runs)
+    refuse_demand(key, "modify")
     if scope.schema.version is None and scope.schema.layout.stamp is None:
         raise InvalidRequest(f"{scope.entity}: modify compares a version or a stamp; give the type a version, or the table its stamp")
     entity = yield from get(scope, key, consistent=True)

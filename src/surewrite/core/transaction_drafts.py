@@ -14,7 +14,7 @@ from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, is_key
 from surewrite.core.outcomes import Canceled, Committed, Marker
-from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
+from surewrite.core.planning import condition_of_check, plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
@@ -206,7 +206,8 @@ class TransactionDraft:
             assert options.condition is not None
             return plan_check(scope, key, options.condition, occasion)
 
-        return self._add(scope, "check", key, scope.schema.key_item(key), Options(condition=condition), plan)
+        demanded = Options(condition=condition_of_check(scope, key, condition))
+        return self._add(scope, "check", key, scope.schema.key_item(key), demanded, plan)
 
     def outrank(self, marker: Marker[Any]) -> None:
         """A conflict on this marker's item is asked again before any other refusal counts: for the guard row of a recipe."""

@@ -13,7 +13,7 @@ from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Operation, Steps
 from surewrite.core.entities import EntityBase
 from surewrite.core.fields import FieldInfo
-from surewrite.core.keys import Key, VersionedKey
+from surewrite.core.keys import Key, VersionedKey, refuse_demand
 from surewrite.core.outcomes import Applied, Canceled, Outcome, Refusal, RefusalReason
 from surewrite.core.paths import NumberPath, Path
 from surewrite.core.reads import get_or_none
@@ -218,6 +218,7 @@ class Guards(Generic[E]):
         return (yield from self._write_once(of, guard, changes))
 
     def _compare_and_set(self, key: Key[E], guard: _Guard[E], changes: tuple[Change[E], ...]) -> Steps[Guarded[E]]:
+        refuse_demand(key, "a guard")
         item: E | None = yield from get_or_none(self._scope, key, consistent=True)
         for number in range(1, self._attempts + 1):
             if item is None:

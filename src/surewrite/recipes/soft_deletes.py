@@ -14,7 +14,7 @@ from surewrite.core.decisions import Guard
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now
 from surewrite.core.entities import EntityBase, stored_state
 from surewrite.core.expressions import all_of
-from surewrite.core.keys import Key
+from surewrite.core.keys import Key, refuse_demand
 from surewrite.core.outcomes import Applied, Outcome, RefusalReason
 from surewrite.core.paths import OrderedPath
 from surewrite.core.plan_drafts import Draft, checked_size, write_state
@@ -131,7 +131,12 @@ class SoftDeletes(Generic[E]):
 
     def _delete(self, of: E | Key[E]) -> Steps[Deletion[E]]:
         loaded = not isinstance(of, Key)
-        item: E | None = of if not isinstance(of, Key) else (yield from get_or_none(self._scope, of, consistent=True))
+        item: E | None
+        if isinstance(of, Key):
+            refuse_demand(of, "a soft deletion")
+            item = yield from get_or_none(self._scope, of, consistent=True)
+        else:
+            item = of
         for number in range(1, self._attempts + 1):
             if item is None or self._is_deleted(item):
                 break
