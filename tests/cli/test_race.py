@@ -39,7 +39,7 @@ def test_every_surewrite_result_is_right_and_most_naive_ones_are_wrong_in_memory
 
 
 def test_every_surewrite_result_is_right_with_processes_on_a_file(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    raced = ["deposits", "transfers", "counter", "leases", "shards", "windows", "deletions"]
+    raced = ["deposits", "transfers", "counter", "leases", "shards", "windows", "buffers", "deletions"]
     words = ["--backend", f"file:{tmp_path / 'race.db'}", "--writers", "3", "--rounds", "6", "--seed", "3"]
     for name in raced:
         words += ["--scenario", name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from surewrite.cli.racing.announcements import Announcements
 from surewrite.cli.racing.appends import Appends
+from surewrite.cli.racing.buffers import BufferedCounts
 from surewrite.cli.racing.counter import ExactCounter
 from surewrite.cli.racing.deletions import LateCreations
 from surewrite.cli.racing.deposits import Deposits
@@ -40,6 +41,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     TurnsUnderALease(),
     ShardedCount(),
     WindowedCounts(),
+    BufferedCounts(),
     LateCreations(),
 )
 

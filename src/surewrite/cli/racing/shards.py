@@ -10,7 +10,7 @@ from surewrite.cli.racing import naive
 from surewrite.cli.racing.scenario import Measured, RacePlan, Stage, difference_in_words
 from surewrite.cli.racing.sure import until_known
 from surewrite.client import Database
-from surewrite.recipes.sharded_counters import CounterShard, ShardedCounter
+from surewrite.recipes.sharded_counters import ShardedCounter
 
 COUNTER = "likes"
 SHARDS = 8
@@ -38,7 +38,7 @@ class ShardedCount:
         db.run(ShardedCounter(store, COUNTER, shards=SHARDS).reshard(SHARDS))
 
     def naive(self, stage: Stage) -> None:
-        shards = shards_of(stage)
+        shards = Random(stage.plan.seed * 1000 + stage.writer)
         for _ in naive.remaining_rounds(stage, stage.plan.rounds):
             naive.call(
                 stage.db,
@@ -53,16 +53,16 @@ class ShardedCount:
             )
 
     def sure(self, stage: Stage) -> None:
-        """``ShardedCounter.add`` is exact for a call; across the death of its caller too it is in one transaction with the caller's round."""
+        """An addition is exact across the death of its caller in one transaction with the caller's round."""
         store = stage.db.table(stage.table)
-        shards = shards_of(stage)
+        likes = ShardedCounter(store, COUNTER)
         mine = Liked.key_of(stage.name)
         done = until_known(lambda: store.of(Liked).get(mine, consistent=True)).round
         for current in range(done + 1, stage.plan.rounds + 1):
 
             def like(current: int = current) -> bool:
                 tx = store.transaction()
-                tx.upsert(CounterShard.key_of(COUNTER, shards.randrange(SHARDS)), CounterShard.count.add(1))
+                stage.db.run(likes.add_to(tx))
                 tx.update(mine, Liked.round.set(current), condition=Liked.round < current)
                 # Refused: the round is stored, by an attempt whose answer was lost.
                 return bool(tx.try_commit())
@@ -77,8 +77,3 @@ class ShardedCount:
         plain = sum(naive.number(naive.read(db, table, "NAIVE#likes", f"SHARD#{shard}"), "count") for shard in range(SHARDS))
         value = plain + db.run(ShardedCounter(db.table(table), COUNTER).exact_sum())
         return Measured(value, difference_in_words(self.expected(plan), value, "count(s)"))
-
-
-def shards_of(stage: Stage) -> Random:
-    """Draws the shards of a writer."""
-    return Random(stage.plan.seed * 1000 + stage.writer)
