@@ -18,7 +18,7 @@ from surewrite.core.effects import Moment
 from surewrite.core.entities import Stored, TableLayout, schema_of, with_stored
 from surewrite.core.environment import Environment
 from surewrite.core.expressions import Rendering, all_of, holds_on_absent
-from surewrite.core.plan_drafts import Draft, raised_version, state_changes
+from surewrite.core.plan_drafts import Draft, changes_beside
 from surewrite.core.planning import plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan
 from surewrite.core.scopes import Occasion, Options, Scope
@@ -361,10 +361,8 @@ def _check_straightforward(place: Scope, plan: Plan, occasion: Occasion, options
     rendering = Rendering()
     body: dict[str, Any] = {"ConditionExpression": rendering.condition(condition)}
     if plan.verb == "update":
-        raised = [raised_version(draft)] if place.names.version is not None and plan.version is None else []
-        kept = [*raised, *state_changes(draft, plan.version, plan.stamp)]
-        body["UpdateExpression"] = rendering.update([*own, *kept])
-        assert list(plan.changes) == [*own, *kept]
+        body["UpdateExpression"] = rendering.update([*own, *changes_beside(place.names, plan.version, plan.stamp)])
+        assert list(plan.changes) == own
     body |= {"ExpressionAttributeNames": rendering.names, "ExpressionAttributeValues": rendering.values}
     assert spelled(plan) == _spelled(body)
     sent = plan.body

@@ -31,7 +31,7 @@ from surewrite.core.expressions import (
 from surewrite.core.frames import FRAMES_MAX, SECONDS, STAMP_READ, STAMP_WRITTEN, VERSION_READ, VERSION_WRITTEN, Demanded, Frame, compiled, rendered
 from surewrite.core.guards import Mark
 from surewrite.core.keys import Key
-from surewrite.core.plans import Expected, Plan, Verb, VersionDemand
+from surewrite.core.plans import Expected, Names, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import AttributeValue, Item, item_size, value_size
 from surewrite.errors import InvalidRequest
@@ -148,11 +148,9 @@ class Draft:
         if changes is None and self.condition is None:
             return self._planned(verb, body, frame.demanded, values, facts)
         rendering = Rendering.with_placeholders(frame.demanded.names, values)
-        kept: tuple[ChangeTree, ...] = ()
         if changes is not None:
             body["UpdateExpression"] = rendering.update(changes, sets=frame.sets)
-            kept = self.kept(version, stamp)
-        return self._planned(verb, body, self._demanded_beside(frame.demanded, rendering), values, facts, (*(changes or ()), *kept))
+        return self._planned(verb, body, self._demanded_beside(frame.demanded, rendering), values, facts, changes or ())
 
     def _demanded_beside(self, always: Demanded, rendering: Rendering) -> Demanded:
         """The caller's condition beside what is always demanded."""
@@ -170,7 +168,7 @@ class Draft:
         if frame is None:
             model = Draft(self.scope, _STAND_IN_OCCASION, Options(), {})
             found = None if state is None else Expected(None if no_version else VERSION_READ, None if no_stamp else STAMP_READ, None)
-            kept = model.kept(None if version is None else VERSION_WRITTEN, STAMP_WRITTEN) if updates else ()
+            kept = changes_beside(self.names, None if version is None else VERSION_WRITTEN, STAMP_WRITTEN) if updates else ()
             if len(frames) >= FRAMES_MAX:
                 frames.clear()
             frame = frames[kind] = compiled(model.demanded(found, of_type=of_type, exactly=exactly), kept)
@@ -181,20 +179,17 @@ class Draft:
         found = None if state is None else self.unchanged(state) if exactly else self.has_version(state.version)
         return all_of(self.present(), self.of_this_type() if of_type else None, found)
 
-    def kept(self, version: int | None, stamp: str | None) -> tuple[ChangeTree, ...]:
-        """What an update keeps up beside its caller: the version, raised by the service where it is not known; stamp and birth."""
-        raised = (raised_version(self),) if version is None and self.names.version is not None else ()
-        return (*raised, *state_changes(self, version, stamp))
-
     def _body(self, facts: Facts) -> dict[str, Any]:
         stored = facts.get("stored")
         return {"TableName": self.scope.table, "Key": self.key} if stored is None else {"TableName": self.scope.table, "Item": stored}
 
-    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: Sequence[ChangeTree], **facts: Unpack[Facts]) -> Plan:
+    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: tuple[ChangeTree, ...], **facts: Unpack[Facts]) -> Plan:
+        """The plan of an upsert."""
         rendering = Rendering()
-        body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": rendering.update(changes)}
-        demand = rendered(rendering, condition)
-        return self._planned(verb, body, demand, rendering.values, facts, tuple(changes))
+        text = rendering.update((*changes, *changes_beside(self.names, facts.get("version"), facts["stamp"])))
+        body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": text}
+        demanded = rendered(rendering, condition)
+        return self._planned(verb, body, demanded, rendering.values, facts, changes)
 
     def _planned(
         self, verb: Verb, body: dict[str, Any], demanded: Demanded, values: dict[str, AttributeValue], facts: Facts, changes: tuple[ChangeTree, ...] = ()
@@ -258,12 +253,11 @@ def write_state(draft: Draft, item: Item, version: int | None, stamp: str | None
         item[names.birth] = {"S": birth}
 
 
-def state_changes(draft: Draft, version: int | None, stamp: str | None) -> tuple[ChangeTree, ...]:
-    """Version where it is known, stamp, and a birth where the item has none yet."""
-    names = draft.names
+def changes_beside(names: Names, version: int | None, stamp: str | None) -> tuple[ChangeTree, ...]:
+    """What an update changes beside its caller: the version, stamp, and a birth where the item has none yet. An unknown version is raised by the service."""
     changes: list[ChangeTree] = []
-    if names.version is not None and version is not None:
-        changes.append(SetTo(attribute(names.version), Value({"N": str(version)})))
+    if names.version is not None:
+        changes.append(raised_version(names.version) if version is None else SetTo(attribute(names.version), Value({"N": str(version)})))
     if names.stamp is not None and stamp is not None:
         changes.append(SetTo(attribute(names.stamp), Value({"S": stamp})))
         if names.birth is not None:
@@ -272,10 +266,9 @@ def state_changes(draft: Draft, version: int | None, stamp: str | None) -> tuple
     return tuple(changes)
 
 
-def raised_version(draft: Draft) -> ChangeTree:
+def raised_version(attribute_name: str) -> ChangeTree:
     """The service adds one to whatever version is stored; a missing one counts as zero."""
-    assert draft.names.version is not None
-    name = attribute(draft.names.version)
+    name = attribute(attribute_name)
     return SetTo(name, Arithmetic("+", IfNotExists(name, Value({"N": "0"})), Value({"N": "1"})))
 
 

@@ -20,7 +20,6 @@ from surewrite.core.plan_drafts import (
     judged_with_expiry,
     raised_version,
     require_one_change_each,
-    state_changes,
     version_is,
     write_state,
 )
@@ -77,7 +76,7 @@ def plan_update(scope: Scope, target: Any, changes: Sequence[Change[Any]], occas
     if demand is not None:
         version = (demand.version or 0) + 1
         return draft.plan_of_stored(trees, of_type=True, guard=Guard.VERSION, stamp=draft.stamp(version), version=version, version_demand=demand)
-    raised = () if names.version is None else (raised_version(draft),)
+    raised = () if names.version is None else (raised_version(names.version),)
     guard = guard_of_update(draft.condition, (*trees, *raised))
     return draft.plan_of_stored(trees, of_type=is_target(target), guard=guard.guard, mark=guard.mark, stamp=draft.stamp(None))
 
@@ -91,21 +90,14 @@ def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]
     names = draft.names
     guard = guard_of_update(draft.condition, own)
     condition = all_of(draft.of_this_type(), judged_with_expiry(draft, draft.condition, guard.guard, start_over=True))
-    if names.version is None:
-        stamp = draft.stamp(None)
-        trees += state_changes(draft, None, stamp)
-        return draft.update_plan("upsert", condition, trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    demand = _demand_of(target)
-    if demand is None:
-        stamp = draft.stamp(None)
-        trees += (raised_version(draft), *state_changes(draft, None, stamp))
-        guard = guard_of_update(draft.condition, (*own, raised_version(draft)))
-        return draft.update_plan("upsert", condition, trees, guard=guard.guard, mark=guard.mark, stamp=stamp)
-    version = (demand.version or 0) + 1
-    stamp = draft.stamp(version)
-    trees += state_changes(draft, version, stamp)
-    condition = all_of(condition, draft.has_version(demand.version))
-    return draft.update_plan("upsert", condition, trees, guard=Guard.VERSION, stamp=stamp, version=version, version_demand=demand)
+    demand = _demand_of(target) if names.version is not None else None
+    if demand is not None:
+        version = (demand.version or 0) + 1
+        condition = all_of(condition, draft.has_version(demand.version))
+        return draft.update_plan("upsert", condition, trees, guard=Guard.VERSION, stamp=draft.stamp(version), version=version, version_demand=demand)
+    if names.version is not None:
+        guard = guard_of_update(draft.condition, (*own, raised_version(names.version)))
+    return draft.update_plan("upsert", condition, trees, guard=guard.guard, mark=guard.mark, stamp=draft.stamp(None))
 
 
 def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options) -> Plan:

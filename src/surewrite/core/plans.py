@@ -98,7 +98,7 @@ class Plan:
     stored: Item | None = None
     """What a put or create stores, whole."""
     changes: tuple[ChangeTree, ...] = ()
-    """What an update or upsert changes, all of it."""
+    """What an update or upsert changes beside version, stamp and birth."""
     rests_on: Mapping[str, AttributeValue | None] | None = None
     """Attributes as they were read, on which the write rests beside the stamp; ``None`` for one that was absent."""
 

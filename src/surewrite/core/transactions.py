@@ -23,6 +23,7 @@ from surewrite.core.environment import Environment
 from surewrite.core.fence import FenceWord, settle_by_fence
 from surewrite.core.observation import Observation, ObservationKind
 from surewrite.core.outcomes import Canceled, Committed, Marker, Refusal, RefusalReason, TakenValue
+from surewrite.core.plan_drafts import changes_beside
 from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX
 from surewrite.core.plans import explain_refusal, is_own
 from surewrite.core.scopes import Occasion
@@ -369,7 +370,8 @@ def _item_left(action: Action, intent: Intent, before: Item) -> Any:
         return None if before.keys() == plan.key.keys() else read_after(intent.scope, plan, before)
     if plan.stored is not None:
         return read_after(intent.scope, plan, plan.stored)
-    return read_after(intent.scope, plan, changed_item(before, plan.changes))
+    changes = (*plan.changes, *changes_beside(plan.names, plan.version, plan.stamp))
+    return read_after(intent.scope, plan, changed_item(before, changes))
 
 
 def _count_applied(plan: TransactionPlan) -> None:

@@ -18,7 +18,7 @@ from surewrite.core.outcomes import RefusalReason, Refused
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.schemas import BoundSchema
 from surewrite.errors import OutcomeUnknown
-from surewrite.testing.planting.bug import PlantedBug, replaced, together
+from surewrite.testing.planting.bug import PlantedBug, replaced
 
 Plant = AbstractContextManager[None]
 
@@ -135,12 +135,11 @@ def expired_items_are_read() -> Plant:
 def ignore_version_does_not_raise_it() -> Plant:
     """An update that ignores the version leaves it as it is."""
 
-    def same(draft: Draft) -> Any:
-        assert draft.names.version is not None
-        name = attribute(draft.names.version)
+    def same(attribute_name: str) -> Any:
+        name = attribute(attribute_name)
         return SetTo(name, Arithmetic("+", IfNotExists(name, Value({"N": "0"})), Value({"N": "0"})))
 
-    return together(replaced(planning, raised_version=same), replaced(plan_drafts, raised_version=same))
+    return replaced(plan_drafts, raised_version=same)
 
 
 def every_put_begins_a_life() -> Plant:
