@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 import surewrite as sw
@@ -21,6 +23,12 @@ class Task(Entity, discriminator="TASK", partition_key="THING#{id}", sort_key="D
 class Page(VersionedEntity, discriminator="PAGE", partition_key="THING#{id}", sort_key="DATA"):
     id: Attribute[str]
     text: Attribute[str] = sw.attribute(default="")
+    revision: Attribute[int | None] = sw.version()
+
+
+class Session(VersionedEntity, discriminator="SESSION", partition_key="THING#{id}", sort_key="DATA"):
+    id: Attribute[str]
+    ends_at: Attribute[datetime | None] = sw.time_to_live(default=None)
     revision: Attribute[int | None] = sw.version()
 
 
@@ -88,3 +96,11 @@ def test_a_type_that_does_not_fit_a_change_says_nothing_of_a_version_that_is_che
     with pytest.raises(sw.InvalidRequest, match="data type") as refused:
         db.table("things").of(Task).update(KEY, Task.due.add(1))
     assert "version" not in str(refused.value)
+
+
+def test_an_expired_item_whose_version_is_no_number_is_told_as_a_thing_to_look_at_and_create_takes_its_place(db: sw.Database) -> None:
+    db.execute("PutItem", {"TableName": "things", "Item": STORED_KEY | {"id": {"S": "a"}, "ends_at": {"N": "100"}, "revision": {"S": "3"}}})
+    sessions = db.table("things").of(Session)
+    with pytest.raises(sw.Throttled, match="version or stamp is stored as another type, and then create takes its place"):
+        sessions.upsert(Session.key_of("a").ignore_version(), Session.ends_at.remove())
+    assert sessions.create(Session(id="a")).revision == 1

@@ -73,7 +73,11 @@ def upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], op
             return replace(outcome, once=outcome.once and not in_doubt)
         if in_doubt:
             raise unknown(scope, plan, ending)
-    raise Throttled(f"{scope.entity}: an expired item under this key changed in each of {OVER_EXPIRED_ATTEMPTS_MAX} tries to replace it", key=target)
+    raise Throttled(
+        f"{scope.entity}: an expired item under this key was not replaced in {OVER_EXPIRED_ATTEMPTS_MAX} tries, and nothing was written:"
+        " others changed it in each, or its version or stamp is stored as another type, and then create takes its place",
+        key=target,
+    )
 
 
 def delete(scope: Scope, target: Any, options: Options) -> Steps[Applied[Any] | Refused[Any]]:
