@@ -404,7 +404,7 @@ class LeasedEffects:
             if found is None or not _is_of(found, claim) or found.state != "running":
                 raise LeaseLost(
                     f"{self._records.operation}: the effect ran, but its claim was lost before that was recorded: another call may have run it too",
-                    key=claim.key,
+                    key=self._records.key_of(claim.key),
                     answer=answer,
                 )
             claim.record = found
