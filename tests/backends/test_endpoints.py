@@ -222,6 +222,22 @@ class TestProfiles:
     def test_a_profile_may_ignore_its_address(self, empty_home, monkeypatch):
         assert self.find(empty_home, monkeypatch, AWS_PROFILE="ignoring").host == "dynamodb.eu-west-3.amazonaws.com"
 
+    def test_the_environments_address_is_signed_for_in_the_profiles_region_as_boto3_does(self, empty_home, monkeypatch):
+        assert self.find(empty_home, monkeypatch, AWS_ENDPOINT_URL="http://127.0.0.1:3") == Endpoint(False, "127.0.0.1", 3, "/", "eu-west-1")
+        boto3 = pytest.importorskip("boto3")
+        assert boto3.Session().client("dynamodb").meta.region_name == "eu-west-1"
+        assert session_endpoint(boto3.Session(), {"AWS_ENDPOINT_URL": "http://127.0.0.1:3"}).region == "eu-west-1"
+        assert self.find(empty_home, monkeypatch, AWS_REGION="eu-north-1").region == "eu-north-1"
+
+    @pytest.mark.parametrize("setting", ["use_fips_endpoint", "use_dualstack_endpoint"])
+    def test_a_kind_of_address_is_refused_where_the_profiles_address_is_ignored_and_plays_no_part_beside_one_of_the_environment(self, empty_home, setting):
+        content = f"[default]\nregion = eu-west-1\nendpoint_url = http://127.0.0.1:9\nignore_configured_endpoint_urls = true\n{setting} = true\n"
+        (empty_home / "config").write_text(content)
+        with pytest.raises(InvalidRequest, match=setting):
+            find_endpoint()
+        environ = {"AWS_ENDPOINT_URL": "http://127.0.0.1:3", "AWS_CONFIG_FILE": str(empty_home / "config")}
+        assert find_endpoint(environ) == Endpoint(False, "127.0.0.1", 3, "/", "eu-west-1")
+
     @pytest.mark.parametrize("setting", ["use_fips_endpoint", "use_dualstack_endpoint"])
     def test_a_profiles_kind_of_address_that_cannot_be_made_is_refused(self, empty_home, setting):
         (empty_home / "config").write_text(f"[default]\nregion = eu-west-1\n{setting} = true\n")

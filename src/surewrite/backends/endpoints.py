@@ -132,15 +132,17 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
     """The endpoint that the environment and, where botocore is installed, AWS's configuration file name.
 
     In this order: ``AWS_ENDPOINT_URL_DYNAMODB``, ``AWS_ENDPOINT_URL``, the profile's own address, the service in
-    ``AWS_REGION`` or ``AWS_DEFAULT_REGION``, the service in the profile's region. Reads at most that one file.
+    ``AWS_REGION`` or ``AWS_DEFAULT_REGION``, the service in the profile's region. An address is signed for in the same region.
+    Reads at most that one file.
 
     Raises:
         InvalidRequest: No region is named, two different ones are, or something is asked for that cannot be done.
     """
     url, region = _environment(environ)
     profile = _Profile()
-    if url is None and (region is None or _configuration_file(environ).exists() or "AWS_PROFILE" in environ):
-        profile = _profile_of_installed_botocore(environ, needed=region is None)
+    needed = url is None and region is None
+    if needed or ((url is None or region is None) and (_configuration_file(environ).exists() or "AWS_PROFILE" in environ)):
+        profile = _profile_of_installed_botocore(environ, needed=needed, addressed=url is not None)
     return _chosen(url or profile.url, region or profile.region, environ)
 
 
@@ -154,7 +156,7 @@ def session_endpoint(session: Any, environ: Mapping[str, str] = os.environ) -> E
     inner = getattr(session, "_session", session)
     region = getattr(session, "region_name", None) or inner.get_config_variable("region")
     url = environ_url(environ)
-    profile = _Profile() if url is not None else _read_profile(inner)
+    profile = _read_profile(inner, addressed=url is not None)
     return _chosen(url or profile.url, region or _environment(environ)[1], environ)
 
 
@@ -218,7 +220,7 @@ def _chosen(url: str | None, region: str | None, environ: Mapping[str, str]) -> 
     return Endpoint(secure=True, host=f"dynamodb.{region}.{suffix}", port=443, path="/", region=region)
 
 
-def _profile_of_installed_botocore(environ: Mapping[str, str], *, needed: bool) -> _Profile:
+def _profile_of_installed_botocore(environ: Mapping[str, str], *, needed: bool, addressed: bool) -> _Profile:
     try:
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - an extra, and slow to load: only where a profile is read
         from botocore.session import Session  # noqa: PLC0415
@@ -228,18 +230,21 @@ def _profile_of_installed_botocore(environ: Mapping[str, str], *, needed: bool) 
         return _Profile()
     session: Any = Session(profile=environ.get("AWS_PROFILE"))
     try:
-        return _read_profile(session)
+        return _read_profile(session, addressed=addressed)
     except BotoCoreError as error:
         raise InvalidRequest(f"AWS's configuration cannot be used: {error}") from None
 
 
-def _read_profile(session: Any) -> _Profile:
+def _read_profile(session: Any, *, addressed: bool) -> _Profile:
+    """``addressed`` is whether the environment names an address, beside which the profile's own and its kinds play no part."""
     region = session.get_config_variable("region")
-    settings: Mapping[str, Any] = session.get_scoped_config()
-    if _is_true(settings.get("ignore_configured_endpoint_urls")) or _is_true(os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")):
+    if addressed:
         return _Profile(region)
+    settings: Mapping[str, Any] = session.get_scoped_config()
     services: Mapping[str, Any] = session.full_config.get("services", {}).get(settings.get("services"), {})
     url = services.get("dynamodb", {}).get("endpoint_url") or settings.get("endpoint_url")
+    if _is_true(settings.get("ignore_configured_endpoint_urls")) or _is_true(os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")):
+        url = None
     for name in ("use_fips_endpoint", "use_dualstack_endpoint"):
         if url is None and _is_true(settings.get(name)):
             raise _kind_of_address(f"{name} of the profile")
