@@ -69,7 +69,7 @@ class KeyTemplate:
     ``index`` names the index whose key it is, for messages.
     """
 
-    __slots__ = ("_codecs", "_constant", "_described", "_entity", "_following", "_largest", "_parts", "field_names", "is_field", "stored", "text")
+    __slots__ = ("_codecs", "_constant", "_described", "_entity", "_largest", "_parts", "_steps", "field_names", "is_field", "stored", "text")
 
     def __init__(self, entity: str, keyword: str, text: str, codecs: Mapping[str, Codec[Any]], *, index: str | None = None) -> None:
         self._entity = entity
@@ -77,7 +77,8 @@ class KeyTemplate:
         self._described = f'{entity}: {keyword}="{text}"' if index is None else f'{entity}: {keyword}="{text}" of the index {index!r}'
         self._parts = parse_template(text, self._described)
         # Fields never stand side by side, so what follows one is a literal, or nothing.
-        self._following = tuple(part if isinstance(part, str) else "" for part in (*self._parts[1:], ""))
+        following = [part if isinstance(part, str) else "" for part in (*self._parts[1:], "")]
+        self._steps = tuple(zip(self._parts, following, strict=True))
         self._largest = _LARGEST[keyword]
         names = [part.name for part in self._parts if isinstance(part, TemplateField)]
         self.field_names: tuple[str, ...] = tuple(dict.fromkeys(names))
@@ -117,7 +118,7 @@ class KeyTemplate:
                 raise InvalidRequest(f"{self._entity}.{self.is_field} is part of the key and must not be empty")
         else:
             value = ""
-            for part, following in zip(self._parts, self._following, strict=True):
+            for part, following in self._steps:
                 value += part if isinstance(part, str) else self._text_before(following, part, values[part.name])
         self._require_size(value)
         return self.stored, value
