@@ -196,6 +196,13 @@ def test_a_stop_iteration_of_user_code_does_not_end_the_operation_as_if_it_had_r
         runner.run(call_user(next, iter(())))
 
 
+class Begun:
+    """What goes on by itself, as a task does, and may be waited for."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
 def test_user_code_that_is_to_be_awaited_is_awaited_or_refused(make_runner: MakeRunner) -> None:
     runner = make_runner()
 
@@ -207,6 +214,8 @@ def test_user_code_that_is_to_be_awaited_is_awaited_or_refused(make_runner: Make
     else:
         with pytest.raises(InvalidRequest, match="so it was not run"):
             runner.run(call_user(wait))
+        begun = Begun()
+        assert runner.run(call_user(lambda: begun)) is begun
 
 
 def test_an_interrupt_is_thrown_into_the_operation_and_goes_on_to_the_caller(make_runner: MakeRunner) -> None:

@@ -52,7 +52,18 @@ def gives(result: Any) -> Callable[..., Any]:
     return lambda *_given: result
 
 
-NEVER_RUN = pytest.mark.parametrize("function", [waits, yields, gives([Operation(lambda: iter(()))])], ids=["async", "with a yield", "several operations"])
+class Ticket:
+    """Work that was begun somewhere, and is waited for by ``await``."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+NEVER_RUN = pytest.mark.parametrize(
+    "function",
+    [waits, yields, gives([Operation(lambda: iter(()))]), gives(Ticket())],
+    ids=["async", "with a yield", "several operations", "awaitable"],
+)
 
 
 @NEVER_RUN

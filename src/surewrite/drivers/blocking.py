@@ -95,7 +95,7 @@ class _Run:
 
     __slots__ = ("_driver", "_held", "_sides", "_stop")
 
-    def __init__(self, driver: BlockingDriver, stop: threading.Event | None) -> None:
+    def __init__(self, driver: BlockingDriver, stop: _StopSign | None) -> None:
         self._driver = driver
         self._stop = stop
         self._held: list[Lock] = []
@@ -143,7 +143,7 @@ class _Run:
 
     def _perform(self, effect: Effect) -> object:
         driver = self._driver
-        if self._stop is not None and self._stop.is_set():
+        if self._stop is not None and self._stop.is_given:
             raise StoppedSide
         match effect:
             case Send():
@@ -184,7 +184,7 @@ class _Run:
 
     def _wait_for(self, side: _Side) -> None:
         while not side.ended(JOIN_POLL_SECONDS):
-            if self._stop is not None and self._stop.is_set():
+            if self._stop is not None and self._stop.is_given:
                 raise StoppedSide
 
     def _acquire(self, lock: Lock) -> None:
@@ -193,7 +193,7 @@ class _Run:
         # Before it is had, so that an interrupt in between leaves nobody locked out.
         self._held.append(lock)
         while not found.acquire(timeout=-1.0 if self._stop is None else ACQUIRE_POLL_SECONDS):
-            if self._stop is not None and self._stop.is_set():
+            if self._stop is not None and self._stop.is_given:
                 raise StoppedSide
 
     def _pause(self, seconds: float) -> None:
@@ -211,12 +211,37 @@ def _interrupt(steps: Steps[Any], interruption: BaseException) -> NoReturn:
 
 
 def certainly_done(result: R) -> R:
-    """What code of the user gave. Raises ``InvalidRequest`` where it is to be awaited: what never ran would count as done."""
-    if not inspect.isawaitable(result):
+    """What code of the user gave. Raises ``InvalidRequest`` for a coroutine: nobody would run it, and it would count as done."""
+    if not inspect.iscoroutine(result):
         return result
-    if inspect.iscoroutine(result):
-        result.close()
+    result.close()
     raise InvalidRequest("the function is async, and the blocking client waits for nothing, so it was not run: write a plain function, or use connect_async")
+
+
+class _StopSign:
+    """Tells a side operation once that it is to stop. Not an ``Event``, whose lock an interrupt can leave held: each step here is one of the interpreter's."""
+
+    __slots__ = ("_gate", "is_given")
+
+    def __init__(self) -> None:
+        self.is_given = False
+        self._gate = threading.Lock()
+        self._gate.acquire()
+
+    def give(self) -> None:
+        self.is_given = True
+        self._open()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is given within so many seconds."""
+        if self._gate.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)):
+            self._open()
+        return self.is_given
+
+    def _open(self) -> None:
+        # Open already where it is given again, after an interrupt of the first time.
+        with suppress(RuntimeError):
+            self._gate.release()
 
 
 class _Side:
@@ -225,7 +250,7 @@ class _Side:
     __slots__ = ("_error", "_result", "_stop", "_thread")
 
     def __init__(self, driver: BlockingDriver, operation: Operation[Any]) -> None:
-        self._stop = threading.Event()
+        self._stop = _StopSign()
         self._result: Any = None
         self._error: BaseException | None = None
         # The thread belongs to the call that starts it, so it sees the context of that call.
@@ -245,7 +270,7 @@ class _Side:
 
     def stop(self) -> None:
         """End it and wait for it."""
-        self._stop.set()
+        self._stop.give()
         # A thread whose start was interrupted cannot be waited for; it finds at its first step that it is to stop.
         with suppress(RuntimeError):
             self._thread.join()

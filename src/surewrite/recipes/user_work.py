@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence, Sized
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence, Sized
 from numbers import Number
 from typing import Any, cast
 
@@ -45,6 +45,8 @@ def require_begun(result: Any) -> None:
     """Refuse what nobody will run: it was not done, and must not be recorded as done."""
     if isinstance(result, (Generator, AsyncGenerator)):
         raise InvalidRequest("the function holds a yield, so nothing of it was run: write a plain one that returns one operation")
+    if isinstance(result, Awaitable):
+        raise InvalidRequest("the function returned what is to be awaited, and the blocking client waits for nothing, so it may not be done: wait for it there")
     given = cast("Sequence[object]", result) if isinstance(result, (list, tuple, set, frozenset)) else (result,)
     if any(isinstance(each, Operation) for each in given):
         raise InvalidRequest("the function returned operations that nobody runs, so they were not done: run each with db.run")
