@@ -129,6 +129,27 @@ def test_an_interrupt_at_each_step_of_a_run_leaves_no_lock_and_no_side_and_reach
     raise AssertionError("a run ends within so many steps")
 
 
+def test_an_interrupt_at_each_step_of_stopping_a_side_leaves_it_to_be_stopped_again() -> None:
+    """The lock within an ``Event`` stayed held, so that neither the side nor who stopped it the second time went on."""
+    driver = BlockingDriver(Silent(), clock=Clock(), chance=Chance())  # type: ignore[arg-type]
+    for step in range(1, STEPS_MAX):
+        side = blocking._Side(driver, Operation(lambda: pause(3_600.0)))
+        side.start()
+        thread = side._thread
+        side._thread = SimpleNamespace(join=lambda: None)  # type: ignore[assignment]
+        interrupted = interrupted_at(step, side.stop, (Path(blocking.__file__), Path(threading.__file__)))
+        again = threading.Thread(target=side.stop, daemon=True)
+        again.start()
+        again.join(SECONDS_MAX)
+        thread.join(SECONDS_MAX)
+        assert not again.is_alive(), f"an interrupt at step {step} keeps the side from being stopped again"
+        assert not thread.is_alive(), f"an interrupt at step {step} keeps the side from ending"
+        if not interrupted:
+            assert step > 3
+            return
+    raise AssertionError("a side is stopped within so many steps")
+
+
 def no_side_runs() -> bool:
     """Whether every side has ended, or ends soon: one whose start was interrupted cannot be waited for."""
     for thread in threading.enumerate():
