@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from surewrite.backends.endpoints import Endpoint, endpoint_at, find_endpoint, session_endpoint, unused_proxy
+from surewrite.backends.endpoints import Endpoint, endpoint_at, find_endpoint, session_endpoint, tls_context, unused_proxy
 from surewrite.backends.targets import backend_for
 from surewrite.errors import InvalidRequest
 
@@ -246,6 +246,23 @@ class TestProfiles:
         boto3 = pytest.importorskip("boto3")
         with pytest.raises(InvalidRequest, match=setting):
             session_endpoint(boto3.Session(), {})
+
+    def test_the_certificates_that_a_profile_trusts_are_trusted(self, empty_home, monkeypatch):
+        monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        (empty_home / "config").write_text("[default]\nregion = eu-west-1\nca_bundle = /nowhere/trusted.pem\n")
+        assert find_endpoint().authorities == "/nowhere/trusted.pem"
+        addressed = {"AWS_ENDPOINT_URL": "https://db.example", "AWS_REGION": "eu-north-1", "AWS_CONFIG_FILE": str(empty_home / "config")}
+        assert find_endpoint(addressed) == Endpoint(True, "db.example", 443, "/", "eu-north-1", "/nowhere/trusted.pem")
+        boto3 = pytest.importorskip("boto3")
+        for target in (None, boto3.Session()):
+            with pytest.raises(InvalidRequest, match=r"the profile names '/nowhere/trusted\.pem', which cannot be read"):
+                backend_for(target)
+
+    def test_the_environments_certificates_go_before_those_of_the_profile(self):
+        with pytest.raises(InvalidRequest, match=r"AWS_CA_BUNDLE names '/nowhere/mine\.pem'"):
+            tls_context("/nowhere/trusted.pem", {"AWS_CA_BUNDLE": "/nowhere/mine.pem"})
 
     def test_a_profile_that_does_not_exist_is_told(self, empty_home, monkeypatch):
         with pytest.raises(InvalidRequest, match="nobody"):

@@ -11,7 +11,7 @@ import os
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,13 +45,17 @@ _PATH = re.compile(r"(/[A-Za-z0-9_.~-]+)*/?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go. ``host`` is in lower case, an IPv6 address without brackets; ``path`` begins with a slash; ``region`` is signed."""
+    """Where requests go. ``host`` is in lower case, an IPv6 address without brackets; ``path`` begins with a slash; ``region`` is signed.
+
+    ``authorities`` is the file of trusted certificates that the profile names, if it names one.
+    """
 
     secure: bool
     host: str
     port: int
     path: str
     region: str
+    authorities: str | None = None
 
     @property
     def host_header(self) -> str:
@@ -141,9 +145,10 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
     url, region = _environment(environ)
     profile = _Profile()
     needed = url is None and region is None
-    if needed or ((url is None or region is None) and (_configuration_file(environ).exists() or "AWS_PROFILE" in environ)):
+    complete = url is not None and region is not None and not url.startswith("https:")
+    if needed or (not complete and (_configuration_file(environ).exists() or "AWS_PROFILE" in environ)):
         profile = _profile_of_installed_botocore(environ, needed=needed, addressed=url is not None)
-    return _chosen(url or profile.url, region or profile.region, environ)
+    return replace(_chosen(url or profile.url, region or profile.region, environ), authorities=profile.authorities)
 
 
 def session_endpoint(session: Any, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -157,7 +162,7 @@ def session_endpoint(session: Any, environ: Mapping[str, str] = os.environ) -> E
     region = getattr(session, "region_name", None) or inner.get_config_variable("region")
     url = environ_url(environ)
     profile = _read_profile(inner, addressed=url is not None)
-    return _chosen(url or profile.url, region or _environment(environ)[1], environ)
+    return replace(_chosen(url or profile.url, region or _environment(environ)[1], environ), authorities=profile.authorities)
 
 
 def environ_url(environ: Mapping[str, str]) -> str | None:
@@ -167,17 +172,18 @@ def environ_url(environ: Mapping[str, str]) -> str | None:
     return environ.get("AWS_ENDPOINT_URL_DYNAMODB") or environ.get("AWS_ENDPOINT_URL") or None
 
 
-def tls_context(environ: Mapping[str, str] = os.environ) -> ssl.SSLContext:
-    """TLS with the system's trust, or with that of ``AWS_CA_BUNDLE``, a file in PEM form. Reads those files.
+def tls_context(authorities: str | None = None, environ: Mapping[str, str] = os.environ) -> ssl.SSLContext:
+    """TLS with the system's trust, or with that of a file in PEM form: ``AWS_CA_BUNDLE``, else ``authorities``. Reads those files.
 
     Raises:
-        InvalidRequest: The bundle cannot be read.
+        InvalidRequest: The file cannot be read.
     """
-    bundle = environ.get("AWS_CA_BUNDLE") or None
+    named = environ.get("AWS_CA_BUNDLE")
+    bundle = named or authorities or None
     try:
         context = ssl.create_default_context(cafile=bundle)
     except OSError as error:
-        raise InvalidRequest(f"AWS_CA_BUNDLE names {bundle!r}, which cannot be read as certificates: {error}") from None
+        raise InvalidRequest(f"{'AWS_CA_BUNDLE' if named else 'the profile'} names {bundle!r}, which cannot be read as certificates: {error}") from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -197,6 +203,7 @@ def unused_proxy(endpoint: Endpoint, environ: Mapping[str, str] = os.environ) ->
 class _Profile:
     region: str | None = None
     url: str | None = None
+    authorities: str | None = None
 
 
 def _environment(environ: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -238,9 +245,10 @@ def _profile_of_installed_botocore(environ: Mapping[str, str], *, needed: bool, 
 def _read_profile(session: Any, *, addressed: bool) -> _Profile:
     """``addressed`` is whether the environment names an address, beside which the profile's own and its kinds play no part."""
     region = session.get_config_variable("region")
-    if addressed:
-        return _Profile(region)
     settings: Mapping[str, Any] = session.get_scoped_config()
+    authorities = settings.get("ca_bundle")
+    if addressed:
+        return _Profile(region, None, authorities)
     services: Mapping[str, Any] = session.full_config.get("services", {}).get(settings.get("services"), {})
     url = services.get("dynamodb", {}).get("endpoint_url") or settings.get("endpoint_url")
     if _is_true(settings.get("ignore_configured_endpoint_urls")) or _is_true(os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")):
@@ -248,7 +256,7 @@ def _read_profile(session: Any, *, addressed: bool) -> _Profile:
     for name in ("use_fips_endpoint", "use_dualstack_endpoint"):
         if url is None and _is_true(settings.get(name)):
             raise _kind_of_address(f"{name} of the profile")
-    return _Profile(region, url)
+    return _Profile(region, url, authorities)
 
 
 def _configuration_file(environ: Mapping[str, str]) -> Path:

@@ -87,7 +87,7 @@ class HttpAttempts:
         self._credentials = credentials
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
-        self._tls = (tls or tls_context()) if endpoint.secure else None
+        self._tls = (tls or tls_context(endpoint.authorities)) if endpoint.secure else None
         proxy = unused_proxy(endpoint)
         self._hint = f"; the proxy that {proxy} names is not used: give a boto3 client, which goes through it" if proxy is not None else ""
 
