@@ -19,6 +19,7 @@ from surewrite.recipes.outbox import Outbox
 from surewrite.recipes.queue_batches import queue_batch
 from surewrite.recipes.relays import Relay
 from surewrite.recipes.user_work import WorkRefused, work_done
+from surewrite.testing import World, prove
 
 
 class Stock(VersionedEntity, discriminator="STOCK", partition_key="STOCK#{id}", sort_key="STOCK"):
@@ -156,3 +157,16 @@ def test_a_function_that_the_blocking_client_cannot_run_gives_the_lease_back(db,
     with pytest.raises(sw.InvalidRequest, match="async"):
         db.run(lease.run(waits))
     assert db.run(lease.acquire())
+
+
+def test_a_simulated_blocking_client_runs_no_coroutine_either() -> None:
+    def stocks(world: World) -> None:
+        world.table(Stock)
+
+        def worker(client: Any) -> None:
+            with pytest.raises(sw.InvalidRequest, match="async"):
+                client.db.run(Operation(lambda: work_done(waits)))
+
+        world.blocking_client("worker", worker)
+
+    assert prove(stocks, schedules=1, faults=frozenset()) == 1
