@@ -26,7 +26,7 @@ class Environment:
     doubts: DoubtRegistry = field(default_factory=DoubtRegistry)
     contention: Contention = field(default_factory=Contention)
     forks: Forks = FORKS
-    frames: dict[tuple[object, ...], Frame] = field(default_factory=dict[tuple[object, ...], Frame])
+    frames: dict[tuple[object, ...], Frame] = field(default_factory=dict[tuple[object, ...], Frame], repr=False, compare=False)
     """What was compiled of the writes of this database, by what tells their kinds apart."""
 
     def __post_init__(self) -> None:
