@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -268,6 +269,15 @@ def test_a_loop_whose_runs_are_not_told_to_the_attempt_is_refused_after_the_firs
     with pytest.raises(sw.InvalidRequest, match="with attempt"):
         loop()
     assert bench.notes.get(Note.key_of("n")).count == 1
+
+
+def test_a_run_that_ends_in_another_context_is_the_last_and_its_error_passes(bench: Bench) -> None:
+    """Frameworks that run a generator in threads enter it in one context and leave it in another: what it wrote there was not seen."""
+    [attempt] = itertools.islice(bench.db.retry_on_conflict(), 1)
+    contextvars.copy_context().run(attempt.__enter__)
+    conflict = sw.VersionConflict("of the body")
+    assert not attempt.__exit__(sw.VersionConflict, conflict, None)
+    assert attempt.done
 
 
 def test_a_nested_retry_tells_the_outer_one_what_was_applied(bench: Bench) -> None:

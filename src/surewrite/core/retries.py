@@ -121,7 +121,12 @@ class Attempt:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         assert self._token is not None
-        applied_in_this_run.reset(self._token)
+        try:
+            applied_in_this_run.reset(self._token)
+        except ValueError:
+            # It ends in another context than it began in, as generators of some frameworks do: not all of its writes were seen.
+            self.done = True
+            return False
         outer = applied_in_this_run.get()
         if outer is not None:
             outer.count += self._applied.count
