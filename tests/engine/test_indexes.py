@@ -154,6 +154,11 @@ def test_a_global_index_is_not_asked_for_what_it_does_not_hold(indexed: Caller, 
         assert indexed(operation, IndexName="some", **members)["Count"] == 0
 
 
+def test_of_several_indexes_that_refuse_an_item_the_first_by_name_is_told(service: Service, clock: Clock) -> None:
+    caller = caller_with(service, clock, global_indexes=[index("beta", "g"), index("alpha", "g")], extra_types={"g": "S"})
+    assert caller.invalid("PutItem", Item={**A, "g": number(1)}).endswith("IndexName: alpha")
+
+
 def of_local(indexed: Caller, **members: Any) -> list[dict[str, Any]]:
     values = {":p": text("a")} | members.pop("values", {})
     found: list[dict[str, Any]] = indexed(

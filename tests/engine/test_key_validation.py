@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from surewrite.engine.faults import ServiceError
@@ -113,11 +111,6 @@ def test_an_update_is_held_only_to_the_index_keys_that_it_changes():
     check_updated_index_keys(bad, bad, [INDEX])
     with pytest.raises(ServiceError, match="unsupported type"):
         check_updated_index_keys(bad, {"c": {"N": "2"}}, [INDEX])
-
-
-def test_of_several_indexes_the_first_by_name_is_told():
-    with pytest.raises(ServiceError, match="IndexName: a"):
-        check_index_keys({"c": {"N": "1"}}, [INDEX, replace(INDEX, name="a"), replace(INDEX, name="b")])
 
 
 @pytest.mark.parametrize("parts", [("pk",), ("sk", "a"), ("pk", 0)])

@@ -60,6 +60,8 @@ TABLE_REFERENCE_CHARACTERS: Final = 1024
 GLOBAL_INDEXES: Final = 20
 LOCAL_INDEXES: Final = 5
 PROJECTED_ATTRIBUTES: Final = 100
+# Page "Using Global Secondary Indexes", section Multi-attribute key schema: of the partition key, and of the sort key.
+INDEX_KEY_ATTRIBUTES: Final = 4
 # API Reference, TagResource.
 TABLE_TAGS: Final = 50
 

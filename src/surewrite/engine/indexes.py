@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from surewrite.core.values import Item, key_bytes
+from surewrite.core.values import AttributeValue, Item, key_bytes
 from surewrite.engine.key_conditions import SortRange
 from surewrite.engine.key_validation import fits_index_key
 from surewrite.engine.schemas import Index, Table
@@ -32,10 +33,20 @@ def before_equal(content: bytes) -> bytes:
 
 def entry_place(table: Table, index: Index, item: Item) -> tuple[bytes, bytes]:
     """Partition and sort bytes of an entry: the index's own key, then the table's key, so that equal index keys stay apart."""
-    partition = key_bytes(item[index.key.partition.name])
-    sort = key_bytes(item[index.key.sort.name]) if index.key.sort is not None else b""
+    partition = partition_bytes([item[attribute.name] for attribute in index.key.partitions])
+    sort = _closed(item[attribute.name] for attribute in index.key.sorts) or _END
     base_partition, base_sort = table.key.place(item)
-    return partition, escaped(sort) + _END + escaped(base_partition) + _END + base_sort
+    return partition, sort + escaped(base_partition) + _END + base_sort
+
+
+def partition_bytes(values: Sequence[AttributeValue]) -> bytes:
+    """The partition bytes of a key of one attribute or of several."""
+    return key_bytes(values[0]) if len(values) == 1 else _closed(values)
+
+
+def _closed(values: Iterable[AttributeValue]) -> bytes:
+    """The bytes of values one after the other, each with a closing mark."""
+    return b"".join([escaped(key_bytes(value)) + _END for value in values])
 
 
 def has_entry(index: Index, item: Item | None) -> bool:
@@ -45,10 +56,11 @@ def has_entry(index: Index, item: Item | None) -> bool:
     """
     if item is None:
         return False
-    for attribute in index.key.attributes:
-        value = item.get(attribute.name)
-        if value is None or not fits_index_key(value, attribute, is_partition=attribute is index.key.partition):
-            return False
+    for attributes, is_partition in ((index.key.partitions, True), (index.key.sorts, False)):
+        for attribute in attributes:
+            value = item.get(attribute.name)
+            if value is None or not fits_index_key(value, attribute, is_partition=is_partition):
+                return False
     return True
 
 
@@ -80,6 +92,15 @@ def maintain(session: Session, change: Change) -> None:
             session.delete(index.space, *old_place)
         if new is not None and new_place is not None:
             session.put(index.space, *new_place, new)
+
+
+def index_bounds(leading: Sequence[AttributeValue], sort: SortRange | None) -> tuple[bytes, bytes | None]:
+    """The same for an index whose sort key begins with these values, and goes on with one in the range."""
+    low, high = sort_bounds(sort, in_index=True)
+    if not leading:
+        return low, high
+    begin = _closed(leading)
+    return begin + low, begin + high if high is not None else begin[: -len(_END)] + _BEHIND_END
 
 
 def sort_bounds(sort: SortRange | None, *, in_index: bool) -> tuple[bytes, bytes | None]:

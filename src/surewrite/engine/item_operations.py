@@ -93,11 +93,13 @@ def get_item(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
 def read_projection(body: Mapping[str, Any], *, transactional: bool = False) -> ProjectionNode | None:
     """The projection of a read that has names for nothing else; None where it asks for whole items. A ``transactional`` one may have unused names then."""
     text, names = body.get("ProjectionExpression"), body.get("ExpressionAttributeNames")
-    require_one_style(body, ("AttributesToGet",), ("ProjectionExpression",))
+    names_attributes = body.get("AttributesToGet") is not None
+    if names_attributes:
+        require_one_style(body, ("AttributesToGet",), ("ProjectionExpression",))
     if not transactional:
         require_expressions(names, None, {"ProjectionExpression": text})
     if text is None:
-        return read_attributes_to_get(body)
+        return read_attributes_to_get(body) if names_attributes else None
     substitutions = Substitutions(names, None)
     projection = parse_projection(text, substitutions)
     substitutions.require_all_used()

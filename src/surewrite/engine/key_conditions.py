@@ -70,10 +70,16 @@ class SortRange:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """What a query reads: one partition, and which of its sort keys (None is all)."""
+    """What a query reads: one partition, and which of its sort keys (None is all).
+
+    In an index with keys of several attributes the partition key goes on with ``more_hashes``, and ``leading`` are what
+    the sort key begins with, before the attribute that ``sort`` is about.
+    """
 
     hash: AttributeValue
     sort: SortRange | None
+    more_hashes: tuple[AttributeValue, ...] = ()
+    leading: tuple[AttributeValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +151,31 @@ def bind_key_condition(node: KeyConditionNode, schema: KeySchema) -> KeyRange:
     if count > most:
         raise validation(f"The number of query conditions ({count}) exceeds the number of key attributes defined in the schema ({most})")
     clauses = {clause.name: clause for clause in node.clauses}
-    partition = clauses.pop(schema.partition.name, None)
-    if partition is None:
-        raise validation(f"Query condition missed key schema element: {schema.partition.name}")
-    rest = next(iter(clauses.values()), None)
-    if rest is not None and schema.sort is not None and rest.name != schema.sort.name:
-        raise validation(f"Query condition missed key schema element: {schema.sort.name}")
-    if partition.operator != "=":
-        raise validation("Query key condition not supported")
-    _check_values(partition, schema.partition, is_partition=True)
-    if rest is None or schema.sort is None:
-        return KeyRange(partition.values[0], None)
-    _check_values(rest, schema.sort, is_partition=False)
-    return KeyRange(partition.values[0], _sort_range(rest))
+    hashes: list[KeyClause] = []
+    for attribute in schema.partitions:
+        clause = clauses.pop(attribute.name, None)
+        if clause is None:
+            raise validation(f"Query condition missed key schema element: {attribute.name}")
+        hashes.append(clause)
+    # The attributes of a sort key are used from the first one on, without gaps.
+    sorts: list[KeyClause] = []
+    for attribute in schema.sorts if clauses else ():
+        if attribute.name not in clauses:
+            raise validation(f"Query condition missed key schema element: {attribute.name}")
+        sorts.append(clauses.pop(attribute.name))
+        if not clauses:
+            break
+    for clause in hashes + sorts[:-1]:
+        if clause.operator != "=":
+            raise validation("Query key condition not supported")
+    for clause, attribute in zip(hashes, schema.partitions, strict=True):
+        _check_values(clause, attribute, is_partition=True)
+    for clause, attribute in zip(sorts, schema.sorts, strict=False):
+        _check_values(clause, attribute, is_partition=False)
+    more = tuple([clause.values[0] for clause in hashes[1:]])
+    if not sorts:
+        return KeyRange(hashes[0].values[0], None, more)
+    return KeyRange(hashes[0].values[0], _sort_range(sorts[-1]), more, tuple([clause.values[0] for clause in sorts[:-1]]))
 
 
 def _check_values(clause: KeyClause, attribute: KeyAttribute, *, is_partition: bool) -> None:

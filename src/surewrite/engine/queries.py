@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from surewrite.core import limits
-from surewrite.core.values import Item, equal, key_bytes
+from surewrite.core.values import Item, equal
 from surewrite.engine.context import Context
 from surewrite.engine.faults import ServiceError, validation
 from surewrite.engine.grammar import KeyRange, Substitutions, bind_key_condition, parse_condition, parse_key_condition, parse_projection, require_expressions
-from surewrite.engine.indexes import sort_bounds
+from surewrite.engine.indexes import index_bounds, partition_bytes, sort_bounds
 from surewrite.engine.key_validation import KEY_MISMATCH, check_filter_paths, check_key_paths
 from surewrite.engine.legacy_parameters import read_attributes_to_get, read_conditions, read_key_conditions, require_one_style
 from surewrite.engine.members import Member, Shapes, expression, table_name
@@ -18,6 +18,7 @@ from surewrite.engine.pages import READ_MEMBERS, Reading, Selection, Source, bad
 from surewrite.engine.stores.store import SLOTS, Position, Session, slot_of
 from surewrite.engine.syntax import KeyConditionNode
 
+_LEGACY: Final = frozenset({"AttributesToGet", "ConditionalOperator", "KeyConditions", "QueryFilter", "ScanFilter"})
 _SCAN_EXPRESSIONS: Final = ("FilterExpression", "ProjectionExpression")
 _QUERY_EXPRESSIONS: Final = ("FilterExpression", "KeyConditionExpression", "ProjectionExpression")
 _QUERY: Final = Shapes(
@@ -83,15 +84,17 @@ def _read_query_selection(body: Mapping[str, Any]) -> Selection:
 
 
 def _read_query(body: Mapping[str, Any], selection: Selection) -> tuple[KeyConditionNode, Reading]:
-    require_one_style(body, ("AttributesToGet", "QueryFilter", "ConditionalOperator"), _QUERY_EXPRESSIONS)
-    # Filters and projections were expressions before conditions on keys were, so KeyConditions go with them.
-    require_one_style(body, ("KeyConditions",), ("KeyConditionExpression",))
+    if not _LEGACY.isdisjoint(body):
+        require_one_style(body, ("AttributesToGet", "QueryFilter", "ConditionalOperator"), _QUERY_EXPRESSIONS)
+        # Filters and projections were expressions before conditions on keys were, so KeyConditions go with them.
+        require_one_style(body, ("KeyConditions",), ("KeyConditionExpression",))
     text: str | None = body.get("KeyConditionExpression")
-    key_condition = read_key_conditions(body)
+    key_condition = None if text is not None else read_key_conditions(body)
     if text is None and key_condition is None:
         raise validation("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
     names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
-    require_expressions(names, values, {member: body.get(member) for member in _QUERY_EXPRESSIONS})
+    if text is None:
+        require_expressions(names, values, {member: body.get(member) for member in _QUERY_EXPRESSIONS})
     substitutions = Substitutions(names, values)
     if key_condition is None:
         key_condition = parse_key_condition(text or "", substitutions)
@@ -99,7 +102,8 @@ def _read_query(body: Mapping[str, Any], selection: Selection) -> tuple[KeyCondi
 
 
 def _read_scan(body: Mapping[str, Any], selection: Selection) -> Reading:
-    require_one_style(body, ("AttributesToGet", "ScanFilter", "ConditionalOperator"), _SCAN_EXPRESSIONS)
+    if not _LEGACY.isdisjoint(body):
+        require_one_style(body, ("AttributesToGet", "ScanFilter", "ConditionalOperator"), _SCAN_EXPRESSIONS)
     names, values = body.get("ExpressionAttributeNames"), body.get("ExpressionAttributeValues")
     require_expressions(names, values, {member: body.get(member) for member in _SCAN_EXPRESSIONS})
     return _read_reading(body, selection, Substitutions(names, values), "ScanFilter")
@@ -107,7 +111,13 @@ def _read_scan(body: Mapping[str, Any], selection: Selection) -> Reading:
 
 def _read_reading(body: Mapping[str, Any], selection: Selection, substitutions: Substitutions, legacy: Literal["QueryFilter", "ScanFilter"]) -> Reading:
     filter_text, projection_text = body.get("FilterExpression"), body.get("ProjectionExpression")
-    condition = parse_condition(filter_text, "FilterExpression", substitutions) if filter_text is not None else read_conditions(body, legacy)
+    condition = (
+        parse_condition(filter_text, "FilterExpression", substitutions)
+        if filter_text is not None
+        else None
+        if _LEGACY.isdisjoint(body)
+        else read_conditions(body, legacy)
+    )
     projection = parse_projection(projection_text, substitutions) if projection_text is not None else read_attributes_to_get(body)
     substitutions.require_all_used()
     return Reading(selection, condition, projection)
@@ -120,8 +130,8 @@ def _check_reading(source: Source, reading: Reading) -> None:
 
 
 def _queried_rows(session: Session, source: Source, wanted: KeyRange, start: Item | None, *, descending: bool) -> Iterator[Item]:
-    low, high = sort_bounds(wanted.sort, in_index=source.index is not None)
-    partition = key_bytes(wanted.hash)
+    low, high = sort_bounds(wanted.sort, in_index=False) if source.index is None else index_bounds(wanted.leading, wanted.sort)
+    partition = partition_bytes((wanted.hash, *wanted.more_hashes))
     if start is not None:
         sort = _start_sort(source, wanted, start)
         if descending:
@@ -135,10 +145,13 @@ def _start_sort(source: Source, wanted: KeyRange, start: Item) -> bytes:
     if source.index is None and source.table.key.sort is None:
         raise validation("The query can return at most one row and cannot be restarted")
     source.check_start(start)
-    if not equal(start[source.key.partition.name], wanted.hash):
+    hashes = (wanted.hash, *wanted.more_hashes)
+    if not all(equal(start[attribute.name], value) for attribute, value in zip(source.key.partitions, hashes, strict=True)):
         raise validation("The provided starting key is outside query boundaries based on provided conditions")
-    sort = source.key.sort
-    if sort is not None and wanted.sort is not None and not wanted.sort.admits(start[sort.name]):
+    sorts = [start[attribute.name] for attribute in source.key.sorts]
+    ranged = len(wanted.leading)
+    fits = all(map(equal, sorts, wanted.leading)) and (wanted.sort is None or wanted.sort.admits(sorts[ranged]))
+    if not fits:
         raise validation("The provided starting key does not match the range key predicate")
     return source.place(start)[1]
 

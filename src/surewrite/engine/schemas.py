@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal
 
 from surewrite.core.values import Item, key_bytes
@@ -24,21 +25,33 @@ class KeyAttribute:
 
 @dataclass(frozen=True, slots=True)
 class KeySchema:
-    """The attributes of a key: the partition key, and the sort key where there is one."""
+    """The attributes of a key: the partition key, and the sort key where there is one.
+
+    Either key of a global index may be of several attributes; those after the first are in ``more_partitions`` and ``more_sorts``.
+    """
 
     partition: KeyAttribute
     sort: KeyAttribute | None = None
+    more_partitions: tuple[KeyAttribute, ...] = ()
+    more_sorts: tuple[KeyAttribute, ...] = ()
+    partitions: tuple[KeyAttribute, ...] = field(init=False, repr=False, compare=False)
+    """The attributes of the partition key."""
+    sorts: tuple[KeyAttribute, ...] = field(init=False, repr=False, compare=False)
+    """The attributes of the sort key, in the order in which they sort."""
+    attributes: tuple[KeyAttribute, ...] = field(init=False, repr=False, compare=False)
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @property
-    def attributes(self) -> tuple[KeyAttribute, ...]:
-        return (self.partition,) if self.sort is None else (self.partition, self.sort)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.partition.name,) if self.sort is None else (self.partition.name, self.sort.name)
+    def __post_init__(self) -> None:
+        # Put together once, because every request asks.
+        partitions = (self.partition, *self.more_partitions)
+        sorts = () if self.sort is None else (self.sort, *self.more_sorts)
+        object.__setattr__(self, "partitions", partitions)
+        object.__setattr__(self, "sorts", sorts)
+        object.__setattr__(self, "attributes", (*partitions, *sorts))
+        object.__setattr__(self, "names", tuple(attribute.name for attribute in (*partitions, *sorts)))
 
     def place(self, item: Item) -> tuple[bytes, bytes]:
-        """Partition and sort bytes of an item that has the key's attributes in their types; no sort key is the empty bytes."""
+        """Partition and sort bytes of an item that has the key's attributes in their types; no sort key is the empty bytes. For keys of tables."""
         return key_bytes(item[self.partition.name]), b"" if self.sort is None else key_bytes(item[self.sort.name])
 
     def of(self, item: Item) -> Item:
@@ -60,7 +73,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table as its definition describes it. ``space`` is where its items are stored; a table that is made anew gets another."""
+    """One table as its definition describes it, indexes by name. ``space`` is where its items are stored; a table that is made anew gets another."""
 
     name: str
     space: str
@@ -100,7 +113,8 @@ def table_of(text: str) -> Table:
         name=description["TableName"],
         space=description["TableId"],
         key=_key_schema(description["KeySchema"], types),
-        indexes=tuple(indexes),
+        # Measured: of several indexes that refuse an item the service tells the first one by name.
+        indexes=tuple(sorted(indexes, key=attrgetter("name"))),
         stream=description.get("StreamSpecification", {}).get("StreamViewType"),
         time_to_live=content["time_to_live"],
         tags=content["tags"],
@@ -114,5 +128,8 @@ def definition_text(description: dict[str, Any], time_to_live: str | None, tags:
 
 
 def _key_schema(elements: list[dict[str, str]], types: dict[str, KeyType]) -> KeySchema:
-    by_role = {element["KeyType"]: KeyAttribute(element["AttributeName"], types[element["AttributeName"]]) for element in elements}
-    return KeySchema(by_role["HASH"], by_role.get("RANGE"))
+    partitions, sorts = (
+        [KeyAttribute(element["AttributeName"], types[element["AttributeName"]]) for element in elements if element["KeyType"] == role]
+        for role in ("HASH", "RANGE")
+    )
+    return KeySchema(partitions[0], sorts[0] if sorts else None, tuple(partitions[1:]), tuple(sorts[1:]))

@@ -28,9 +28,10 @@ SETTINGS: Final = (
 """What CreateTable sets of a table, and UpdateTable changes."""
 
 _INDEX_NAME: Final = Member("IndexName", "string", required=True, least=INDEX.least, most=INDEX.most, pattern=INDEX.pattern)
-_INDEX_MEMBERS: Final = (_INDEX_NAME, KEY_SCHEMA, Member("Projection", "map", required=True))
-LOCAL_INDEX: Final = Shapes("LocalSecondaryIndex", _INDEX_MEMBERS)
-GLOBAL_INDEX: Final = Shapes("GlobalSecondaryIndex", (*_INDEX_MEMBERS, PROVISIONED, ON_DEMAND, WARM))
+_GLOBAL_KEY_SCHEMA: Final = Member("KeySchema", "list", required=True, least=1, most=2 * limits.INDEX_KEY_ATTRIBUTES, element="KeySchemaElement")
+_PROJECTED: Final = Member("Projection", "map", required=True)
+LOCAL_INDEX: Final = Shapes("LocalSecondaryIndex", (_INDEX_NAME, KEY_SCHEMA, _PROJECTED))
+GLOBAL_INDEX: Final = Shapes("GlobalSecondaryIndex", (_INDEX_NAME, _GLOBAL_KEY_SCHEMA, _PROJECTED, PROVISIONED, ON_DEMAND, WARM))
 UPDATED_INDEX: Final = Shapes("UpdateGlobalSecondaryIndexAction", (_INDEX_NAME, PROVISIONED, ON_DEMAND, WARM))
 DELETED_INDEX: Final = Shapes("DeleteGlobalSecondaryIndexAction", (_INDEX_NAME,))
 

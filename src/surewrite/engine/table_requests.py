@@ -44,7 +44,7 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
     for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
         if body.get(member) is not None and not body[member]:
             raise validation(f"{INVALID}List of {member} is empty")
-    _check_key_schemas(elements, definitions, [*global_indexes, *local_indexes])
+    _check_key_schemas(elements, definitions, global_indexes, local_indexes)
     _check_indexes(elements, global_indexes, local_indexes)
     check_units(body.get("ProvisionedThroughput"), on_demand=on_demand)
     for index in global_indexes:
@@ -149,12 +149,18 @@ def _check_members(body: Mapping[str, Any]) -> None:
     require_none(faults + setting_faults(body) + tag_faults(body.get("Tags")))
 
 
-def _check_key_schemas(elements: Sequence[Mapping[str, Any]], definitions: Sequence[Mapping[str, Any]], indexes: Sequence[Mapping[str, Any]]) -> None:
+def _check_key_schemas(
+    elements: Sequence[Mapping[str, Any]],
+    definitions: Sequence[Mapping[str, Any]],
+    global_indexes: Sequence[Mapping[str, Any]],
+    local_indexes: Sequence[Mapping[str, Any]],
+) -> None:
+    schemas = [(elements, False), *((index["KeySchema"], True) for index in global_indexes), *((index["KeySchema"], False) for index in local_indexes)]
     defined = [definition["AttributeName"] for definition in definitions]
     if len(set(defined)) != len(defined):
         raise validation("Cannot specify an attribute definition more than once")
     used: set[str] = set()
-    for schema in (elements, *(index["KeySchema"] for index in indexes)):
+    for schema, is_global in schemas:
         names = [element["AttributeName"] for element in schema]
         if len(set(names)) != len(names):
             raise validation("Invalid KeySchema: Some index key attribute have no definition")
@@ -162,21 +168,29 @@ def _check_key_schemas(elements: Sequence[Mapping[str, Any]], definitions: Seque
         if missing:
             told = f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(defined)}]"
             raise validation(f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. {told}")
-        check_roles(schema)
+        check_roles(schema, is_global=is_global)
         used.update(names)
     if len(used) != len(defined):
-        if not indexes:
+        if len(schemas) == 1:
             raise validation(f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
         told = f"AttributeDefinitions: [{', '.join(defined)}], keys used: [{', '.join(sorted(used))}]"
         raise validation(f"{INVALID}Some AttributeDefinitions are not used. {told}")
 
 
-def check_roles(schema: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse a key schema whose elements do not have their roles."""
-    if schema[0]["KeyType"] != "HASH":
+def check_roles(schema: Sequence[Mapping[str, Any]], *, is_global: bool) -> None:
+    """Refuse a key schema whose elements do not have their roles. In a global index each role may have several elements."""
+    roles = [element["KeyType"] for element in schema]
+    if roles[0] != "HASH":
         raise validation("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-    if len(schema) == 2 and schema[1]["KeyType"] != "RANGE":
-        raise validation("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+    if not is_global:
+        if len(roles) == 2 and roles[1] != "RANGE":
+            raise validation("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+        return
+    if roles != sorted(roles):
+        raise validation("Invalid KeySchema: All HASH KeySchemaElements come before those of the RANGE key type")
+    for role in ("HASH", "RANGE"):
+        if roles.count(role) > limits.INDEX_KEY_ATTRIBUTES:
+            raise validation(f"Invalid KeySchema: More than {limits.INDEX_KEY_ATTRIBUTES} KeySchemaElements are of the {role} key type")
 
 
 def _check_indexes(elements: Sequence[Mapping[str, Any]], global_indexes: Sequence[Mapping[str, Any]], local_indexes: Sequence[Mapping[str, Any]]) -> None:

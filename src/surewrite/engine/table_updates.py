@@ -186,7 +186,7 @@ def _create_index(description: dict[str, Any], index: Mapping[str, Any], definit
     keys = [element["AttributeName"] for element in index["KeySchema"]]
     if len(set(keys)) != len(keys) or not given.keys() >= set(keys):
         raise validation("Invalid KeySchema: Some index key attribute have no definition")
-    check_roles(index["KeySchema"])
+    check_roles(index["KeySchema"], is_global=True)
     known = {definition["AttributeName"]: definition["AttributeType"] for definition in description["AttributeDefinitions"]}
     for attribute, kind in given.items():
         if known.get(attribute, kind) != kind:
