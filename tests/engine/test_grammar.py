@@ -256,7 +256,7 @@ def test_a_text_of_many_openings_is_a_syntax_error(text):
 
 def test_in_takes_up_to_100_choices():
     parse_condition(f"a IN ({','.join([':n'] * 100)})", "ConditionExpression", substitutions())
-    assert condition_fault(f"a IN ({','.join([':n'] * 101)})").startswith("Incorrect number of operands for operator or function; operator or function: IN")
+    assert condition_fault(f"a IN ({','.join([':n'] * 101)})") == "The IN operator is provided with too many operands; number of operands: 101"
 
 
 def test_a_path_has_at_most_32_parts():

@@ -201,16 +201,13 @@ def _definitions(operands: Iterable[Operand], parser: OperandParser) -> Iterator
 
 def _counts(operation: Operation) -> Iterator[Check]:
     match operation:
-        case Call(function, arguments):
-            expected, count = len(_OPERAND_TYPES[function]), len(arguments)
-            wrong = count != expected
-        case Membership(_, choices):
-            count = len(choices) + 1
-            wrong = len(choices) > limits.IN_OPERANDS
+        case Call(function, arguments) if len(arguments) != len(_OPERAND_TYPES[function]):
+            told = f"operator or function: {function}, number of operands: {len(arguments)}"
+            yield Refusal(f"Incorrect number of operands for operator or function; {told}")
+        case Membership(_, choices) if len(choices) > limits.IN_OPERANDS:
+            yield Refusal(f"The IN operator is provided with too many operands; number of operands: {len(choices)}")
         case _:
             return
-    if wrong:
-        yield Refusal(f"Incorrect number of operands for operator or function; operator or function: {_label(operation)}, number of operands: {count}")
 
 
 def _distinctions(label: str, operands: Sequence[Operand]) -> Iterator[Check]:
