@@ -80,6 +80,15 @@ def test_an_entry_is_one_put_or_one_delete(shop: Caller, entry: dict[str, Any], 
     assert shop.refused("BatchWriteItem", {"RequestItems": {"shop": [entry]}}).message == message
 
 
+def test_what_an_entry_lacks_is_told_with_its_place(shop: Caller) -> None:
+    error = shop.refused("BatchWriteItem", {"RequestItems": {"shop": [put(A), {"PutRequest": {}}, {"DeleteRequest": {}}]}})
+    assert error.message == (
+        "2 validation errors detected: "
+        "Value null at 'requestItems.shop.member.2.member.putRequest.item' failed to satisfy constraint: Member must not be null; "
+        "Value null at 'requestItems.shop.member.3.member.deleteRequest.key' failed to satisfy constraint: Member must not be null"
+    )
+
+
 @pytest.mark.parametrize("operation", ["BatchWriteItem", "BatchGetItem"])
 def test_a_missing_table_refuses_the_whole_batch(shop: Caller, operation: str) -> None:
     items: dict[str, Any] = {"shop": [put(A)], "none": [put(A)]} if operation == "BatchWriteItem" else {"shop": {"Keys": [A]}, "none": {"Keys": [A]}}

@@ -213,6 +213,13 @@ def test_index_limits(service: Service, caller: Caller) -> None:
     assert caller.refused("CreateTable", body).message == INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20"
 
 
+def test_a_specification_of_time_to_live_is_whole(shop: Caller) -> None:
+    absent = "Value null at 'timeToLiveSpecification{}' failed to satisfy constraint: Member must not be null"
+    assert shop.invalid("UpdateTimeToLive") == f"1 validation error detected: {absent.format('')}"
+    told = f"{absent.format('.enabled')}; {absent.format('.attributeName')}"
+    assert shop.invalid("UpdateTimeToLive", TimeToLiveSpecification={}) == f"2 validation errors detected: {told}"
+
+
 def test_time_to_live_is_described_as_it_is_set(shop: Caller) -> None:
     specification = {"Enabled": True, "AttributeName": "ttl"}
     assert shop("DescribeTimeToLive") == {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}

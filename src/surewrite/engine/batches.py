@@ -163,19 +163,32 @@ def _read_entries(body: Mapping[str, Any]) -> list[_Entry]:
         require_none(broken(body["RequestItems"], "requestItems", [f"Map value must satisfy constraint: {bounds}"]))
     if sum(map(len, listed)) > limits.BATCH_WRITES:
         raise validation("Too many items requested for the BatchWriteItem call")
+    faults: list[str] = []
+    for reference, entries in body["RequestItems"].items():
+        for at, entry in enumerate(entries, start=1):
+            faults += _entry_faults(entry, f"requestItems.{reference}.member.{at}.member")
+    require_none(faults)
     return [_read_entry(reference, entry) for reference, entries in body["RequestItems"].items() for entry in entries]
 
 
-def _read_entry(reference: str, asked: object) -> _Entry:
-    entry = require_map(asked, "a write request")
-    _ENTRY.check_shapes(entry)
+def _entry_faults(entry: object, prefix: str) -> list[str]:
+    asked = require_map(entry, "a write request")
+    _ENTRY.check_shapes(asked)
+    faults: list[str] = []
+    for member, shapes in (("PutRequest", _PUT), ("DeleteRequest", _DELETE)):
+        request = asked.get(member)
+        if request is not None:
+            shapes.check_shapes(request)
+            faults += shapes.faults(request, f"{prefix}.{member[0].lower()}{member[1:]}.")
+    return faults
+
+
+def _read_entry(reference: str, entry: Mapping[str, Any]) -> _Entry:
     put: Mapping[str, Any] | None = entry.get("PutRequest")
     delete: Mapping[str, Any] | None = entry.get("DeleteRequest")
     if put is not None and delete is None:
-        _PUT.check(put)
         action = WriteAction("Put", table_name(reference), check_item(put["Item"]), None, None, shows_refusing_item=False)
     elif delete is not None and put is None:
-        _DELETE.check(delete)
         action = WriteAction("Delete", table_name(reference), check_item(delete["Key"]), None, None, shows_refusing_item=False)
     else:
         # The service speaks of a write request as of an attribute value.

@@ -18,7 +18,7 @@ from surewrite.engine.members import Member, Shapes, require_none, table_name
 from surewrite.engine.schemas import Table, definition_text
 from surewrite.engine.stores.store import SLOTS, Session
 from surewrite.engine.streams import SWEEP_IDENTITY, Change
-from surewrite.engine.table_members import EXISTING_TABLE
+from surewrite.engine.table_members import EXISTING_TABLE, map_faults
 from surewrite.engine.table_requests import described_table
 from surewrite.engine.table_updates import check_update, updated_table
 from surewrite.engine.tags import tags_of
@@ -127,9 +127,8 @@ def list_tables(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
 def update_time_to_live(context: Context, body: Mapping[str, Any]) -> dict[str, Any]:
     """UpdateTimeToLive: in effect at once, and repeatable without a pause."""
     _EXPIRY.check_shapes(body)
-    specification: Mapping[str, Any] = body.get("TimeToLiveSpecification") or {}
-    _EXPIRY_SPECIFICATION.check_shapes(specification)
-    require_none(_EXPIRY.faults(body) + _EXPIRY_SPECIFICATION.faults(specification, "timeToLiveSpecification."))
+    require_none(_EXPIRY.faults(body) + map_faults(body.get("TimeToLiveSpecification"), _EXPIRY_SPECIFICATION, "timeToLiveSpecification"))
+    specification: Mapping[str, Any] = body["TimeToLiveSpecification"]
     enabled: bool = specification["Enabled"]
     attribute: str = specification["AttributeName"]
     with context.store.session(write=True) as session:
