@@ -44,6 +44,19 @@ class Ticket(
     text: Attribute[str] = sw.attribute(default="")
 
 
+class Chore(
+    Entity,
+    discriminator="CHORE",
+    partition_key="CHORE#{id}",
+    sort_key="CHORE",
+    indexes=(sw.global_index("by_state", partition_key="{state}#{level}"), sw.global_index("by_owner", partition_key="{owner}#{level}")),
+):
+    id: Attribute[str]
+    state: Attribute[str] = sw.attribute(default="open")
+    owner: Attribute[str | None] = sw.attribute(default="nobody")
+    level: Attribute[int] = sw.attribute(default=0)
+
+
 OPEN = Order.index_partition_of("by_status", "open")
 
 
@@ -129,6 +142,20 @@ async def test_an_update_keeps_the_index_by_what_is_stored_and_not_by_what_the_e
     await settled()
     assert sorted([ticket.id async for ticket in tickets.query(Ticket.index_partition_of("queue", "open", 3))]) == ["a", "b"]
     assert [ticket.id async for ticket in tickets.query(Ticket.index_partition_of("queue", "closed", 3))] == []
+
+
+async def test_an_update_makes_an_index_key_of_what_an_absent_attribute_reads_as(make_table, settled) -> None:
+    chores = (await make_table(Chore)).of(Chore)
+    # Without an owner, which is another thing than the owner by default, so in no partition of the index by owner.
+    made = await chores.put(Chore(id="a", owner=None))
+    read = await chores.update(made, Chore.level.set(1), if_unchanged=True)
+    read = await chores.update(read, Chore.level.set(2), if_unchanged=True)
+    await settled()
+    assert [chore.id async for chore in chores.scan(index="by_owner")] == []
+    # Without a state, which reads as the one by default: in that partition of the index by state, as after a put.
+    await chores.update(read, Chore.state.remove(), Chore.level.set(3), if_unchanged=True)
+    await settled()
+    assert [chore.id async for chore in chores.query(Chore.index_partition_of("by_state", "open", 3))] == ["a"]
 
 
 async def test_an_update_that_cannot_know_the_index_key_is_refused_before_it_is_sent(make_table, settled) -> None:

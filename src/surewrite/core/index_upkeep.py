@@ -16,6 +16,7 @@ from surewrite.core.indexes import IndexKey
 from surewrite.core.keys import Key
 from surewrite.core.schemas import BoundSchema
 from surewrite.core.stored import stored_state
+from surewrite.core.values import AttributeValue
 from surewrite.errors import InvalidRequest
 
 _UNKNOWN: Final = object()
@@ -34,10 +35,8 @@ def values_at_rest(schema: BoundSchema[Any], target: Any, *, loaded: bool) -> di
         return values
     for field in (_field(schema, name) for key in schema.index_keys for name in key.joined if name not in values):
         value = stored.held.get(field.stored_name)
-        if value is not None and "NULL" not in value:
-            values[field.name] = field.codec.decode(value)
-        elif not stored.partial:
-            values[field.name] = field.make_default() if field.has_default else None
+        if value is not None or not stored.partial:
+            values[field.name] = _read_as(field, value)
     return values
 
 
@@ -106,13 +105,20 @@ def _value_after(field: FieldInfo, change: ChangeTree) -> Any:
     match change:
         case SetTo(target=Name(parts=(_,)), operand=Value(value=value)):
             try:
-                return None if "NULL" in value else field.codec.decode(value)
+                return _read_as(field, value)
             except Undecodable:
                 return _UNKNOWN
         case Remove(target=Name(parts=(_,))):
-            return None
+            return _read_as(field, None)
         case _:
             return _UNKNOWN
+
+
+def _read_as(field: FieldInfo, value: AttributeValue | None) -> Any:
+    """What the field of an entity is where this is stored, or nothing: an index key is made of what is read, as a put makes it."""
+    if value is not None and "NULL" not in value:
+        return field.codec.decode(value)
+    return None if field.required else field.when_absent()
 
 
 def _missing(values: Mapping[str, Any]) -> list[str]:
