@@ -12,7 +12,7 @@ import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
 from surewrite.core.entities import stored_state
 from surewrite.engine.service import ServiceSettings
-from surewrite.testing.faults import ApplyLate, Conflict, Deliver, LoseAnswer, LoseRequest, Step, Where
+from surewrite.testing.faults import ApplyLate, Conflict, Deliver, Fault, LoseAnswer, LoseRequest, NotSentAtAll, Reject, Step, Throttle, Where
 
 COMMITS = Where(operations=("TransactWriteItems",))
 READS = Where(operations=("GetItem",))
@@ -231,6 +231,24 @@ def test_a_conflict_with_a_running_transaction_is_waited_for(world: World) -> No
     world.other.of(User).create(User(id="a", email="m1"))
     world.follow(Step(Conflict(), COMMITS, nth=1))
     assert world.of(User).update(ANY_A, User.email.set("m2")).revision == 2
+
+
+FAILURES = (
+    (Throttle(), sw.Throttled),
+    (NotSentAtAll(), sw.ConnectionFailed),
+    (Reject("AccessDeniedException"), sw.InvalidRequest),
+)
+
+
+@pytest.mark.parametrize("where", [COMMITS, READS])
+@pytest.mark.parametrize(("fault", "kind"), FAILURES)
+def test_any_error_of_a_write_that_moves_claims_has_the_key_of_its_item(world: World, fault: Fault, kind: type[sw.SurewriteError], where: Where) -> None:
+    world.other.of(User).create(User(id="a", email="m1"))
+    world.follow(Step(fault, where, times=None))
+    with pytest.raises(kind) as raised:
+        world.of(User).update(ANY_A, User.email.set("m2"))
+    assert raised.value.key == A
+    assert raised.value.attempts >= 1
 
 
 def settled(world: World, error: sw.OutcomeUnknown) -> Any:

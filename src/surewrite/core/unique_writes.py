@@ -17,7 +17,7 @@ from surewrite.core.plans import Plan
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
-from surewrite.errors import OutcomeUnknown, WriteRefused
+from surewrite.errors import OutcomeUnknown, SurewriteError
 
 Outcome = Applied[Any] | Refused[Any]
 
@@ -78,7 +78,7 @@ class _Told:
     before: int
 
     def ended(self, steps: Steps[Committed | Canceled]) -> Steps[Committed | Canceled]:
-        """How the transaction ended. An outcome that stays unknown is that of the write, and so is what settles it."""
+        """How the transaction ended. An error is about the item of the write, and an outcome that stays unknown is that of the write, with what settles it."""
         try:
             return (yield from steps)
         except OutcomeUnknown as error:
@@ -88,8 +88,9 @@ class _Told:
                 f"{self.scope.entity}: {error}", key=self.key, attempts=attempts, plan=error.plan, settlement=Operation(lambda: self._settled(settling))
             )
             raise unknown from error.__cause__
-        except WriteRefused as error:
+        except SurewriteError as error:
             error.key = self.key
+            error.attempts += self.before
             raise
 
     def outcome_of(self, result: Committed | Canceled) -> Outcome | None:
