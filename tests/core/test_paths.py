@@ -339,3 +339,13 @@ def test_so_is_a_default_of_a_default_of_too_many() -> None:
     assert repr(Order.stock.set(default)).count("if_not_exists") == 300
     with pytest.raises(InvalidRequest, match="300 functions"):
         Order.stock.if_not_exists(default)
+
+
+def test_a_value_that_is_a_tuple_may_be_the_only_one_of_is_in() -> None:
+    pair = sw.codec(tuple, via=str, encode=":".join, decode=lambda text: tuple(text.split(":")))
+
+    class Visit(Entity, discriminator="VISIT", partition_key="VISIT#{id}", sort_key="VISIT"):
+        id: Attribute[str]
+        place: Attribute[tuple[str, str]] = sw.attribute(codec=pair)
+
+    assert sent_condition(Visit.place.is_in(("a", "b"))) == ("#0 IN (:0)", {"#0": "place"}, {":0": {"S": "a:b"}})

@@ -67,9 +67,12 @@ class Comparable(Generic[O, T]):
         """Equal to one of 1 to 100 values."""
         if not 1 <= len(values) <= limits.IN_OPERANDS:
             raise InvalidRequest(f"{self._label}.is_in takes 1 to {limits.IN_OPERANDS} values, not {len(values)}: split it by |")
-        if isinstance(values[0], (list, tuple, set, frozenset)) and len(values) == 1 and self.codec.stored not in {"L", "SS", "NS", "BS"}:
-            raise InvalidRequest(f"{self._label}.is_in takes the values one by one: write .is_in(*values)")
-        return Condition(self.owner, In(self.operand, tuple(self._right(value) for value in values)))
+        try:
+            return Condition(self.owner, In(self.operand, tuple([self._right(value) for value in values])))
+        except InvalidRequest:
+            if len(values) != 1 or not isinstance(values[0], (list, tuple, set, frozenset)):
+                raise
+            raise InvalidRequest(f"{self._label}.is_in takes the values one by one: write .is_in(*values)") from None
 
 
 def _is_comparable(value: object) -> TypeGuard[Comparable[Any, Any]]:
