@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.answers import Answer, NotSent, Rejection, Success
+from surewrite.core.asking import ATTEMPTS_MAX, pause_before_next, timeout_seconds, until_answered
 from surewrite.core.decisions import CONFLICT_CODES, AnswerClass, Decision, brings_doubt, class_of_answer, decide, decide_at_deadline
-from surewrite.core.effects import Moment, Steps, now, pause, random_number, send
+from surewrite.core.effects import Moment, Steps, now, send
 from surewrite.core.environment import Environment
 from surewrite.core.frozen import quickly_made
 from surewrite.core.observation import Observation, ObservationKind
@@ -17,16 +17,6 @@ from surewrite.core.plans import Plan, classify_refusal, explain_refusal, is_own
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
 from surewrite.errors import SurewriteError
-
-ATTEMPTS_MAX = 64
-"""The deadline ends a write long before; this bounds the loop where clocks are injected."""
-
-PAUSE_SECONDS_FIRST = 0.05
-PAUSE_SECONDS_MAX = 1.0
-"""Pauses are drawn from [0, min(max, first * 2 ** n)): full jitter.
-
-Source: AWS Architecture Blog, exponential backoff and jitter; the first pause by the Developer Guide.
-"""
 
 
 class AppliedWrites:
@@ -94,7 +84,7 @@ def _send_until_decided(environment: Environment, plan: Plan, course: _Course, d
     for number in range(1, ATTEMPTS_MAX + 1):
         course.under_way = True
         try:
-            answer = yield from send(plan.request(number), _timeout(environment, course.moment, deadline))
+            answer = yield from send(plan.request(number), timeout_seconds(environment, course.moment, deadline))
         except SurewriteError as error:
             # Nothing of this attempt was sent, for a cause that no resend mends: no credentials, a closed connection.
             course.under_way = False
@@ -115,17 +105,11 @@ def _send_until_decided(environment: Environment, plan: Plan, course: _Course, d
             return Ending(decision, answer, item, number, course.in_doubt)
         if isinstance(answer, Rejection) and answer.code in CONFLICT_CODES:
             environment.contention.of(plan.table, plan.entity).conflict(plan.key, "transaction")
-        moment = yield from now()
-        seconds = yield from backoff_seconds(number)
-        if moment.monotonic + seconds >= deadline or number == ATTEMPTS_MAX:
+        moment = yield from pause_before_next(number, deadline)
+        if moment is None or number == ATTEMPTS_MAX:
             return Ending(decide_at_deadline(Decision.RESEND, course.in_doubt), answer, item, number, course.in_doubt)
-        yield from pause(seconds)
-        course.moment = yield from now()
+        course.moment = moment
     raise AssertionError("the last attempt is decided")
-
-
-def _timeout(environment: Environment, moment: Moment, deadline: float) -> float:
-    return max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic))
 
 
 def _record_interruption(environment: Environment, plan: Plan, course: _Course, interruption: BaseException) -> None:
@@ -135,12 +119,6 @@ def _record_interruption(environment: Environment, plan: Plan, course: _Course, 
         environment.doubts.add(plan.stamp, course.moment.monotonic)
     interruption.add_note(f"surewrite: a {plan.verb} of {plan.entity} was interrupted after it was begun: it may have taken effect")
     vars(interruption)["plan"] = plan
-
-
-def backoff_seconds(number: int) -> Steps[float]:
-    """How long to wait after the attempt of that number, counted from one."""
-    share = yield from random_number()
-    return share * min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_FIRST * 2.0 ** (number - 1))
 
 
 def _classify(environment: Environment, plan: Plan, answer: Answer) -> tuple[AnswerClass, Item | None]:
@@ -176,22 +154,12 @@ def _settle_by_reading(environment: Environment, plan: Plan, answer: Answer, num
 def read_until_answered(environment: Environment, plan: Plan, deadline: float) -> Steps[Success | None]:
     """Read the plan's item, consistently, until the deadline on the monotonic clock; ``None`` if it cannot be read."""
     request = Request("GetItem", {"TableName": plan.table, "Key": plan.key, "ConsistentRead": True})
-    for number in range(1, ATTEMPTS_MAX + 1):
-        moment = yield from now()
-        try:
-            read = yield from send(request, _timeout(environment, moment, deadline))
-        except SurewriteError:
-            return None
-        if isinstance(read, Success):
-            return read
-        if class_of_answer(read) is AnswerClass.REJECTED:
-            return None
-        moment = yield from now()
-        seconds = yield from backoff_seconds(number)
-        if moment.monotonic + seconds >= deadline:
-            return None
-        yield from pause(seconds)
-    return None
+    moment = yield from now()
+    try:
+        reply = yield from until_answered(environment, request, moment, deadline)
+    except SurewriteError:
+        return None
+    return reply.answer if isinstance(reply.answer, Success) else None
 
 
 def _end(environment: Environment, plan: Plan, ending: Ending, moment: Moment) -> Ending:
@@ -241,26 +209,3 @@ def _observe_ending(environment: Environment, plan: Plan, ending: Ending) -> Non
 def _observe(environment: Environment, plan: Plan, kind: ObservationKind, number: int, answer: str, seconds: float) -> None:
     digest = hash(tuple(sorted((name, repr(value)) for name, value in plan.key.items())))
     environment.observe(Observation(kind, plan.verb, plan.table, plan.entity, number, answer, seconds, digest))
-
-
-def explain_rejection(environment: Environment, answer: Rejection, tables: Iterable[str]) -> str:
-    """Why the service refused a request to ``tables``, for an error's text; of a missing table its name, and where to look."""
-    if answer.code != "ResourceNotFoundException":
-        return f"{describe_answer(answer)}: {answer.message}"
-    names = [repr(name) for name in dict.fromkeys(tables)]
-    missing = f"no table {names[0]}" if len(names) == 1 else f"not all of the tables {', '.join(names)}"
-    return (
-        f"there is {missing} at {environment.traits.name!r}: make it with db.table(name).create_table(Entity), wait until it is active,"
-        " or connect to another region, account or endpoint"
-    )
-
-
-def describe_answer(answer: Answer) -> str:
-    """The answer for an error's text: codes and causes, never contents."""
-    match answer:
-        case Success():
-            return "the service answered"
-        case Rejection(code=code, status=status):
-            return f"the service answered {code} (status {status})"
-        case NoAnswer(detail=detail) | NotSent(detail=detail):
-            return detail

@@ -12,17 +12,18 @@ from typing import Any, Final
 
 from surewrite.core import limits
 from surewrite.core.answers import Answer, NotSent, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, Ending, backoff_seconds, count_applied
+from surewrite.core.asking import ATTEMPTS_MAX, ask, pause_before_next, timeout_seconds
+from surewrite.core.attempts import Ending, count_applied
 from surewrite.core.bulk import BulkResult, Progress, key_of, key_token, last_of_each_key
 from surewrite.core.conclusions import conclude
 from surewrite.core.decisions import AnswerClass, Decision, Guard, brings_doubt, class_of_answer
-from surewrite.core.effects import Moment, Steps, call_user, new_id, now, pause, send
+from surewrite.core.effects import Moment, Steps, call_user, new_id, now, send
 from surewrite.core.environment import Environment
 from surewrite.core.outcomes import Refused
 from surewrite.core.plan_drafts import Draft
 from surewrite.core.planning import plan_put
 from surewrite.core.plans import Plan, expired_before
-from surewrite.core.reads import ask, require_key
+from surewrite.core.reads import require_key
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import Item
@@ -79,12 +80,10 @@ def _read_chunk(environment: Environment, table: str, keys: Sequence[Item], *, c
         asked = answer.body.get("UnprocessedKeys") or {}
         if not asked:
             return found
-        seconds = yield from backoff_seconds(number)
-        moment = yield from now()
-        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
+        next_moment = yield from pause_before_next(number, started.monotonic + environment.deadline_seconds)
+        if next_moment is None:
             break
-        yield from pause(seconds)
-        moment = yield from now()
+        moment = next_moment
     raise Throttled("the batch get was not answered whole until the deadline: slow down, then try again")
 
 
@@ -173,7 +172,7 @@ def _write_chunk(scope: Scope, entries: Sequence[_Entry], given: Sequence[Any], 
 
 
 def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Sequence[Any], started: Moment) -> Steps[list[tuple[int, BulkResult[Any]]]]:
-    environment = scope.environment
+    deadline = started.monotonic + scope.environment.deadline_seconds
     done: list[tuple[int, BulkResult[Any]]] = []
     moment = started
     answer: Answer = _UNPROCESSED
@@ -181,7 +180,7 @@ def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Seq
     while pending and number < ATTEMPTS_MAX:
         number += 1
         try:
-            answer = yield from _attempt(scope, list(pending.values()), number, moment, started)
+            answer = yield from _attempt(scope, list(pending.values()), number, timeout_seconds(scope.environment, moment, deadline))
         except SurewriteError as error:
             # Nothing of it was sent, for a cause that no resend mends; what was sent before keeps its result.
             answer = NotSent(str(error))
@@ -198,13 +197,10 @@ def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Seq
         elif brings_doubt(kind):
             for entry in pending.values():
                 entry.in_doubt = True
-        seconds = (yield from backoff_seconds(number)) if pending else 0.0
-        moment = yield from now()
-        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
+        next_moment = (yield from pause_before_next(number, deadline)) if pending else None
+        if next_moment is None:
             break
-        if pending:
-            yield from pause(seconds)
-            moment = yield from now()
+        moment = next_moment
     for entry in pending.values():
         decision = Decision.UNKNOWN if entry.in_doubt else Decision.REJECTED
         if isinstance(answer, Success):
@@ -213,12 +209,10 @@ def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Seq
     return done
 
 
-def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, moment: Moment, started: Moment) -> Steps[Answer]:
-    environment = scope.environment
+def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, timeout: float) -> Steps[Answer]:
     request = Request("BatchWriteItem", {"RequestItems": {scope.table: [entry.asked(number) for entry in entries]}})
-    remaining = started.monotonic + environment.deadline_seconds - moment.monotonic
     try:
-        return (yield from send(request, max(0.001, min(environment.timeout_seconds, remaining))))
+        return (yield from send(request, timeout))
     except SurewriteError:
         raise
     except BaseException:

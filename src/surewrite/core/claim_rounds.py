@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from surewrite.core.attempts import backoff_seconds
-from surewrite.core.effects import Moment, Steps, new_id, now, pause
+from surewrite.core.asking import ask, pause_before_next
+from surewrite.core.effects import Moment, Steps, new_id, now
 from surewrite.core.outcomes import Canceled, Committed, Marker, RefusalReason
-from surewrite.core.reads import ask
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion
 from surewrite.core.transaction_drafts import Intent, TransactionDraft
@@ -57,11 +56,8 @@ def commit_with_claims(draft: TransactionDraft, commit_once: Callable[[Transacti
         if in_other_hands == foreign and all(found[marker].same(state, _scope(reading, marker)) for marker, state in states.items()):
             return result
         states, foreign = found, in_other_hands
-        seconds = yield from backoff_seconds(number)
-        moment = yield from now()
-        if moment.monotonic + seconds - began.monotonic >= draft.environment.deadline_seconds:
+        if (yield from pause_before_next(number, began.monotonic + draft.environment.deadline_seconds)) is None:
             break
-        yield from pause(seconds)
     raise TransactionConflict(
         "other writers changed what the write rests on in each round until the deadline; nothing was written, trying again is safe", key=moving[0].named_key
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from surewrite.core.answers import NotSent, Rejection
-from surewrite.core.attempts import Ending, describe_answer, explain_rejection
+from surewrite.core.asking import describe_answer, explain_rejection
+from surewrite.core.attempts import Ending
 from surewrite.core.decisions import BUSY_CODES, CONFLICT_CODES, Decision
 from surewrite.core.effects import Moment
 from surewrite.core.entities import Stored, stored_state, with_stored

@@ -89,6 +89,10 @@ class AnswerClass(Enum):
     __hash__ = object.__hash__
 
 
+PASSING = frozenset({AnswerClass.BUSY, AnswerClass.NOT_SENT, AnswerClass.NO_ANSWER, AnswerClass.IN_PROGRESS})
+"""Answers that settle nothing: the same request may be answered otherwise later."""
+
+
 class Decision(Enum):
     """What to do, or the final word."""
 

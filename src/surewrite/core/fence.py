@@ -17,8 +17,8 @@ from collections.abc import Callable
 from enum import Enum
 
 from surewrite.core.answers import Answer, Rejection
-from surewrite.core.attempts import backoff_seconds
-from surewrite.core.decisions import AnswerClass
+from surewrite.core.asking import backoff_seconds
+from surewrite.core.decisions import PASSING, AnswerClass
 from surewrite.core.effects import Steps, now, pause, send
 from surewrite.core.environment import Environment
 from surewrite.core.token_life import TokenLife
@@ -42,16 +42,13 @@ class _Phase(Enum):
 
 Next = _Phase | FenceWord
 
-_AGAIN = frozenset({AnswerClass.NO_ANSWER, AnswerClass.IN_PROGRESS, AnswerClass.BUSY, AnswerClass.NOT_SENT})
-"""Answers that settle nothing: wait, and do the same again."""
-
 
 def _after_fence(phase: _Phase, answer: AnswerClass) -> Next:
     if answer is AnswerClass.DONE:
         return FenceWord.REFUSED
     if answer is AnswerClass.MISMATCH:
         return FenceWord.REFUSED if phase is _Phase.FENCE_AFTER_CANCEL else _Phase.ASK
-    return phase if answer in _AGAIN else FenceWord.UNKNOWN
+    return phase if answer in PASSING else FenceWord.UNKNOWN
 
 
 def _after_ask(answer: AnswerClass, *, cancelled: bool, named: bool) -> Next:
@@ -60,11 +57,11 @@ def _after_ask(answer: AnswerClass, *, cancelled: bool, named: bool) -> Next:
     if answer is AnswerClass.MISMATCH:
         # Neither the write nor the fence: a late fence of ours took the token meanwhile, or, under a name, a third content did.
         return FenceWord.OTHER_CONTENT if named else FenceWord.REFUSED
-    if cancelled and answer not in _AGAIN:
+    if cancelled and answer not in PASSING:
         return _Phase.FENCE_AFTER_CANCEL
     # Nobody knows yet which of the two holds the token, so the fence is asked first again. Turned away for rights or the
     # like is no cancellation: a write that took effect is turned away as well.
-    return _Phase.FENCE if answer in _AGAIN else FenceWord.UNKNOWN
+    return _Phase.FENCE if answer in PASSING else FenceWord.UNKNOWN
 
 
 def settle_by_fence(environment: Environment, plan: TransactionPlan, life: TokenLife, classify: Callable[[Answer], AnswerClass]) -> Steps[FenceWord]:
@@ -87,6 +84,6 @@ def settle_by_fence(environment: Environment, plan: TransactionPlan, life: Token
             return FenceWord.UNKNOWN
         cancelled = isinstance(reply, Rejection) and reply.code == "TransactionCanceledException"
         phase = _after_ask(answer, cancelled=cancelled, named=plan.name is not None) if asking else _after_fence(phase, answer)
-        if answer in _AGAIN:
+        if answer in PASSING:
             yield from pause((yield from backoff_seconds(number)))
     return phase if isinstance(phase, FenceWord) else FenceWord.UNKNOWN

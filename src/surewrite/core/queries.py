@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from surewrite.core import limits
+from surewrite.core.asking import ask
 from surewrite.core.conditions import Condition
 from surewrite.core.cursors import cursor_text, digest_of, position_of
 from surewrite.core.effects import Steps, call_user, now
@@ -20,7 +21,6 @@ from surewrite.core.indexes import IndexKey
 from surewrite.core.keys import Partition, is_partition
 from surewrite.core.plan_drafts import tree_of
 from surewrite.core.plans import expired_before, stored_text
-from surewrite.core.reads import ask
 from surewrite.core.requests import Request
 from surewrite.core.schemas import BoundIndex
 from surewrite.core.scopes import Occasion, Scope

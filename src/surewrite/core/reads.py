@@ -1,20 +1,18 @@
-"""Belongs here: generators for get, with a bounded retry. Must not be here: write logic, caching."""
+"""Belongs here: generators for reading one item. Must not be here: sending again, write logic, caching."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from surewrite.core.answers import Answer, NotSent, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
-from surewrite.core.decisions import BUSY_CODES, is_misdated
-from surewrite.core.effects import Moment, Steps, now, pause, send
-from surewrite.core.environment import Environment
+from surewrite.core.answers import Success
+from surewrite.core.asking import failure, until_answered
+from surewrite.core.effects import Moment, Steps, now
 from surewrite.core.keys import Key, is_key
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Scope
 from surewrite.core.values import Item
-from surewrite.errors import ConnectionFailed, InvalidRequest, ItemNotFound, SurewriteError, Throttled
+from surewrite.errors import InvalidRequest, ItemNotFound
 
 
 def get_or_none(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> Steps[Any]:
@@ -39,10 +37,13 @@ def get_item(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> 
     """The stored item as it is, expired or not, and when it was asked for."""
     require_key(scope, key)
     wanted = scope.schema.version is not None if consistent is None else consistent
-    body = {"TableName": scope.table, "Key": scope.schema.key_item(key), "ConsistentRead": wanted}
+    request = Request("GetItem", {"TableName": scope.table, "Key": scope.schema.key_item(key), "ConsistentRead": wanted})
+    environment = scope.environment
     moment = yield from now()
-    answer = yield from ask(scope.environment, Request("GetItem", body), f"{scope.entity}: the get", key, moment)
-    return answer.body.get("Item"), moment
+    reply = yield from until_answered(environment, request, moment, moment.monotonic + environment.deadline_seconds)
+    if not isinstance(reply.answer, Success):
+        raise failure(environment, request, reply, f"{scope.entity}: the get", key)
+    return reply.answer.body.get("Item"), moment
 
 
 def require_key(scope: Scope, given: Any) -> None:
@@ -51,42 +52,6 @@ def require_key(scope: Scope, given: Any) -> None:
         return
     values = "entity" if isinstance(given, scope.schema.entity) else "..."
     raise InvalidRequest(f"{scope.entity}: expected a key, not {type(given).__name__}: write {scope.entity}.key_of({values})")
-
-
-def ask(environment: Environment, request: Request, what: str, key: Any, started: Moment) -> Steps[Success]:
-    """Send a request that changes nothing, or that may be made any number of times, until it is answered or the deadline comes."""
-    deadline = started.monotonic + environment.deadline_seconds
-    moment, number = started, 0
-    answer: Answer = NotSent("nothing was sent yet")
-    for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from send(request, max(0.001, min(environment.timeout_seconds, deadline - moment.monotonic)))
-        if isinstance(answer, Success):
-            return answer
-        if isinstance(answer, Rejection) and answer.code not in BUSY_CODES and answer.status < 500 and not is_misdated(answer):
-            break
-        moment = yield from now()
-        seconds = yield from backoff_seconds(number)
-        if moment.monotonic + seconds >= deadline:
-            break
-        yield from pause(seconds)
-        moment = yield from now()
-    raise _failure(environment, request, answer, what, key, number)
-
-
-def _tables_of(request: Request) -> list[str]:
-    """The names of the tables that a read asks."""
-    body = request.body
-    return list(body["RequestItems"]) if "RequestItems" in body else [body["TableName"]]
-
-
-def _failure(environment: Environment, request: Request, answer: Any, what: str, key: Any, attempts: int) -> SurewriteError:
-    if isinstance(answer, Rejection) and answer.code in BUSY_CODES:
-        return Throttled(f"{what} was throttled until the deadline: slow down, then try again", key=key, attempts=attempts)
-    if isinstance(answer, Rejection) and answer.status < 500:
-        reason = explain_rejection(environment, answer, _tables_of(request))
-        return InvalidRequest(f"{what} failed: {reason}", key=key, attempts=attempts, code=answer.code)
-    detail = answer.detail if isinstance(answer, NotSent) else describe_answer(answer)
-    return ConnectionFailed(f"{what} was not answered: {detail}; trying again is safe", key=key, attempts=attempts)
 
 
 def _expired(scope: Scope, item: Item, moment: Moment) -> bool:

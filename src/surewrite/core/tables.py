@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surewrite.core.answers import Answer, NotSent, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer
-from surewrite.core.decisions import AnswerClass, class_of_answer
-from surewrite.core.effects import Steps, now, pause, send
+from surewrite.core.answers import Rejection, Success
+from surewrite.core.asking import ask, failure, until_answered
+from surewrite.core.effects import Steps, now, pause
 from surewrite.core.entities import BoundSchema, TableLayout
 from surewrite.core.environment import Environment
-from surewrite.core.reads import ask
 from surewrite.core.requests import Request
 from surewrite.core.table_indexes import attribute_types, index_members, key_schema, require_indexes, table_indexes
-from surewrite.errors import ConnectionFailed, InvalidRequest, SurewriteError
+from surewrite.errors import InvalidRequest, SurewriteError
 
 ACTIVE_POLL_SECONDS = 0.5
 ACTIVE_POLLS_MAX = 240
@@ -92,25 +90,13 @@ def _wait_until_active(environment: Environment, table: str) -> Steps[Mapping[st
 
 def _create(environment: Environment, table: str, request: Request) -> Steps[bool]:
     """Send the creation until it is answered. True if the table was there before: after a lost answer that may be our own doing, and is not told."""
-    in_doubt = False
-    answer: Answer = NotSent("nothing was sent yet")
-    started = moment = yield from now()
-    for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from send(request, environment.timeout_seconds)
-        if isinstance(answer, Success):
-            return False
-        if isinstance(answer, Rejection) and answer.code == "ResourceInUseException":
-            return not in_doubt
-        if class_of_answer(answer) is AnswerClass.REJECTED:
-            assert isinstance(answer, Rejection)
-            raise InvalidRequest(f"the table {table!r} was not created: {describe_answer(answer)}: {answer.message}", code=answer.code)
-        in_doubt = in_doubt or class_of_answer(answer) is AnswerClass.NO_ANSWER
-        seconds = yield from backoff_seconds(number)
-        moment = yield from now()
-        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
-            break
-        yield from pause(seconds)
-    raise ConnectionFailed(f"the creation of the table {table!r} was not answered: {describe_answer(answer)}; trying again with exist_ok=True is safe")
+    moment = yield from now()
+    reply = yield from until_answered(environment, request, moment, moment.monotonic + environment.deadline_seconds)
+    if isinstance(reply.answer, Success):
+        return False
+    if isinstance(reply.answer, Rejection) and reply.answer.code == "ResourceInUseException":
+        return not reply.in_doubt
+    raise failure(environment, request, reply, f"the creation of the table {table!r}", None, advice="trying again with exist_ok=True is safe")
 
 
 def _require_same_key(table: str, keys: Sequence[tuple[str, str]], described: Mapping[str, Any]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from surewrite.core.answers import Answer, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, backoff_seconds, describe_answer, explain_rejection
+from surewrite.core.answers import Rejection, Success
+from surewrite.core.asking import Reply, failure, until_answered, will_pass
 from surewrite.core.decisions import AnswerClass, class_of_answer
-from surewrite.core.effects import Steps, new_id, now, pause, send
+from surewrite.core.effects import Steps, new_id, now
 from surewrite.core.environment import Environment
 from surewrite.core.requests import Request
-from surewrite.errors import ConnectionFailed, InvalidRequest
+from surewrite.errors import InvalidRequest, SurewriteError
 
 
 def require_tokens(environment: Environment, harmless: Request, *, named: bool) -> Steps[None]:
@@ -34,13 +34,12 @@ def _probe(environment: Environment, harmless: Request) -> Steps[None]:
     token = "probe-" + (yield from new_id())
     items = harmless.body["TransactItems"]
     first = Request("TransactWriteItems", {"TransactItems": items, "ClientRequestToken": token})
-    answer = yield from _answered(environment, first)
-    if isinstance(answer, Rejection) and answer.code == "UnknownOperationException":
+    reply = yield from _settled(environment, first)
+    if isinstance(reply.answer, Rejection) and reply.answer.code == "UnknownOperationException":
         environment.learn(transactions=False, tokens=False)
         return
-    if not isinstance(answer, Success):
-        reason = explain_rejection(environment, answer, (item["Delete"]["TableName"] for item in items))
-        raise InvalidRequest(f"{environment.traits.name} refused a harmless transaction: {reason}", code=answer.code)
+    if not isinstance(reply.answer, Success):
+        raise _failure(environment, first, reply)
     other = [
         {
             "Delete": {
@@ -50,25 +49,19 @@ def _probe(environment: Environment, harmless: Request) -> Steps[None]:
             }
         }
     ]
-    answer = yield from _answered(environment, Request("TransactWriteItems", {"TransactItems": other, "ClientRequestToken": token}))
-    environment.learn(transactions=True, tokens=class_of_answer(answer) is AnswerClass.MISMATCH)
+    reply = yield from _settled(environment, Request("TransactWriteItems", {"TransactItems": other, "ClientRequestToken": token}))
+    environment.learn(transactions=True, tokens=class_of_answer(reply.answer) is AnswerClass.MISMATCH)
 
 
-def _answered(environment: Environment, request: Request) -> Steps[Success | Rejection]:
-    """The answer to a request that does no harm however often it is made."""
-    started = yield from now()
-    answer: Answer | None = None
-    for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from send(request, environment.timeout_seconds)
-        if class_of_answer(answer) not in (AnswerClass.NO_ANSWER, AnswerClass.NOT_SENT, AnswerClass.BUSY, AnswerClass.IN_PROGRESS):
-            assert isinstance(answer, (Success, Rejection))
-            return answer
-        moment = yield from now()
-        seconds = yield from backoff_seconds(number)
-        if moment.monotonic + seconds - started.monotonic >= environment.deadline_seconds:
-            break
-        yield from pause(seconds)
-    assert answer is not None
-    raise ConnectionFailed(
-        f"{environment.traits.name} did not answer whether it honours the tokens of transactions: {describe_answer(answer)}; nothing was written"
-    )
+def _settled(environment: Environment, harmless: Request) -> Steps[Reply]:
+    """What the endpoint says in the end: neither that it is busy nor that others hold the item tells anything of its tokens."""
+    moment = yield from now()
+    reply = yield from until_answered(environment, harmless, moment, moment.monotonic + environment.deadline_seconds)
+    if will_pass(reply.answer):
+        raise _failure(environment, harmless, reply)
+    return reply
+
+
+def _failure(environment: Environment, harmless: Request, reply: Reply) -> SurewriteError:
+    what = f"finding out whether {environment.traits.name} honours the tokens of transactions"
+    return failure(environment, harmless, reply, what, None, advice="nothing was written")

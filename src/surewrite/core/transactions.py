@@ -13,7 +13,8 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
-from surewrite.core.attempts import ATTEMPTS_MAX, Ending, backoff_seconds, count_applied, describe_answer, read_until_answered
+from surewrite.core.asking import ATTEMPTS_MAX, backoff_seconds, describe_answer, timeout_seconds
+from surewrite.core.attempts import Ending, count_applied, read_until_answered
 from surewrite.core.changed import changed_item
 from surewrite.core.claim_rounds import commit_with_claims
 from surewrite.core.conclusions import about_version, read_after, refusal, rejection, stored_entity
@@ -186,7 +187,7 @@ def _wait_to_send_again(course: _Course, answer_class: AnswerClass) -> Steps[boo
 
 def _send(environment: Environment, course: _Course, moment: Moment) -> Steps[Answer]:
     course.under_way = True
-    course.answer = yield from send(course.plan.request(), max(0.001, min(environment.timeout_seconds, course.deadline - moment.monotonic)))
+    course.answer = yield from send(course.plan.request(), timeout_seconds(environment, moment, course.deadline))
     course.under_way = False
     return course.answer
 
