@@ -92,7 +92,7 @@ async def test_a_transaction_on_missing_tables_is_told_with_their_names(db) -> N
 async def test_what_is_no_key_is_refused_and_of_an_entity_its_key_is_spelled_out(shop) -> None:
     note = await shop.of(Note).create(Note(id="a"))
     for call in (lambda: shop.of(Note).get(note), lambda: shop.of(Note).modify(note, lambda n: n), lambda: shop.of(Note).get_many([note])):
-        with pytest.raises(sw.InvalidRequest, match=r"not Note: write Note\.key_of\(entity\.id\)"):
+        with pytest.raises(sw.InvalidRequest, match=r"not Note: write Note\.key_of\(entity\)"):
             await call()
     with pytest.raises(sw.InvalidRequest, match=r"not str: write Note\.key_of\(\.\.\.\)"):
         await shop.of(Note).get("a")
