@@ -87,6 +87,12 @@ def test_provisioned_units_change(provisioned: Caller, clock: Clock) -> None:
     assert told_units(described(provisioned)["GlobalSecondaryIndexes"][0]) == (2, 3)
 
 
+def test_a_provisioned_table_is_ready_for_its_units(provisioned: Caller) -> None:
+    now = described(provisioned)
+    assert now["WarmThroughput"] == {"ReadUnitsPerSecond": 5, "WriteUnitsPerSecond": 5, "Status": "ACTIVE"}
+    assert now["GlobalSecondaryIndexes"][0]["WarmThroughput"]["ReadUnitsPerSecond"] == 1
+
+
 def test_units_that_do_not_change_are_refused(provisioned: Caller) -> None:
     assert provisioned.invalid("UpdateTable", **units(5, 5)) == (
         "The provisioned throughput for the table will not change. The requested value equals the current value. "

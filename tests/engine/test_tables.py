@@ -36,7 +36,7 @@ def test_settings_of_a_table_are_described(caller: Caller) -> None:
     settings = {
         "TableClass": "STANDARD_INFREQUENT_ACCESS",
         "OnDemandThroughput": {"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": -1},
-        "WarmThroughput": {"ReadUnitsPerSecond": 12_000},
+        "WarmThroughput": {"ReadUnitsPerSecond": 15_000},
         "SSESpecification": {"Enabled": True, "SSEType": "KMS"},
         "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
     }
@@ -44,7 +44,7 @@ def test_settings_of_a_table_are_described(caller: Caller) -> None:
     described = caller("DescribeTable")["Table"]
     assert described["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert described["OnDemandThroughput"] == {"MaxReadRequestUnits": 10}
-    assert described["WarmThroughput"] == {"ReadUnitsPerSecond": 12_000}
+    assert described["WarmThroughput"] == {"ReadUnitsPerSecond": 15_000, "WriteUnitsPerSecond": 4_000, "Status": "ACTIVE"}
     assert (described["SSEDescription"]["Status"], described["SSEDescription"]["SSEType"]) == ("ENABLED", "KMS")
     assert described["LatestStreamLabel"] == "2027-01-15T08:00:00.000"
     assert described["LatestStreamArn"] == f"{described['TableArn']}/stream/{described['LatestStreamLabel']}"

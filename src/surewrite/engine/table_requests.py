@@ -13,6 +13,8 @@ from surewrite.engine.table_members import GLOBAL_INDEX, KEY_SCHEMA, LOCAL_INDEX
 from surewrite.engine.validation import INVALID
 
 _ARN_PREFIX: Final = "arn:aws:dynamodb:local:000000000000:table/"
+_ON_DEMAND_READS: Final = 12_000
+_ON_DEMAND_WRITES: Final = 4_000
 _KEY_ARN_PREFIX: Final = "arn:aws:kms:local:000000000000:key/"
 
 _CREATE: Final = Shapes(
@@ -59,6 +61,7 @@ def described_table(body: Mapping[str, Any], table_id: str, now: float) -> dict[
         "KeySchema": elements,
         "AttributeDefinitions": definitions,
         "ProvisionedThroughput": described_units(units),
+        "WarmThroughput": _described_readiness(units),
         "ItemCount": 0,
         "TableSizeBytes": 0,
         "DeletionProtectionEnabled": bool(body.get("DeletionProtectionEnabled")),
@@ -122,6 +125,15 @@ def described_units(units: Mapping[str, Any]) -> dict[str, Any]:
     return {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": units.get("ReadCapacityUnits", 0), "WriteCapacityUnits": units.get("WriteCapacityUnits", 0)}
 
 
+def _described_readiness(units: Mapping[str, Any]) -> dict[str, Any]:
+    """What a table or index is ready for at once: its provisioned units, or what a new one on demand takes. Developer Guide, page "Warm throughput"."""
+    return {
+        "ReadUnitsPerSecond": units.get("ReadCapacityUnits", _ON_DEMAND_READS),
+        "WriteUnitsPerSecond": units.get("WriteCapacityUnits", _ON_DEMAND_WRITES),
+        "Status": "ACTIVE",
+    }
+
+
 def described_index(index: Mapping[str, Any], table: str, *, is_global: bool) -> dict[str, Any]:
     """An index as a table's description holds it."""
     described: dict[str, Any] = {
@@ -133,7 +145,8 @@ def described_index(index: Mapping[str, Any], table: str, *, is_global: bool) ->
         "ItemCount": 0,
     }
     if is_global:
-        described |= {"IndexStatus": "ACTIVE", "ProvisionedThroughput": described_units(index.get("ProvisionedThroughput") or {})}
+        units: Mapping[str, Any] = index.get("ProvisionedThroughput") or {}
+        described |= {"IndexStatus": "ACTIVE", "ProvisionedThroughput": described_units(units), "WarmThroughput": _described_readiness(units)}
         describe_limits(described, index)
     return described
 
