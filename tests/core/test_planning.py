@@ -218,9 +218,9 @@ CASES: dict[str, Any] = {
         when="attribute_exists(pk) AND revision = 3",
     ),
     "check that holds on nothing": case(
-        Ticket, lambda s: plan_check(s, TICKET, Ticket.text.not_exists(), OCCASION), Guard.TOKEN, when="ttl < 1000 OR attribute_not_exists(text)"
+        Ticket, lambda s: plan_check(s, TICKET, OCCASION, Options(Ticket.text.not_exists())), Guard.TOKEN, when="ttl < 1000 OR attribute_not_exists(text)"
     ),
-    "check that needs an item": case(Ticket, lambda s: plan_check(s, TICKET, Ticket.text == "x", OCCASION), Guard.TOKEN, when=f"{ALIVE} AND text = x"),
+    "check that needs an item": case(Ticket, lambda s: plan_check(s, TICKET, OCCASION, Options(Ticket.text == "x")), Guard.TOKEN, when=f"{ALIVE} AND text = x"),
 }
 
 

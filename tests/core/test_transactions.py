@@ -302,12 +302,27 @@ def test_a_check_of_a_version_stays_whole_where_it_becomes_part_of_a_write() -> 
     accounts = endpoint.table.of(Account)
     accounts.put(accounts.create(Account(id="a")))
     key = Account.key_of("a")
-    for version, applied in ((1, False), (2, True)):
+    for version, reason in ((1, sw.RefusalReason.VERSION_CONFLICT), (2, None)):
         tx = endpoint.table.transaction()
-        tx.update(key.ignore_version(), Account.balance.add(1))
-        tx.check(key.if_version(version), Account.balance == 0)
-        assert bool(tx.try_commit()) is applied
+        written = tx.update(key.ignore_version(), Account.balance.add(1))
+        checked = tx.check(key.if_version(version), Account.balance == 0)
+        result = tx.try_commit()
+        for marker in (written, checked):
+            refusal = result.refusal_of(marker)
+            assert (None if refusal is None else refusal.reason) is reason
     assert accounts.get(key).balance == 1
+
+
+def test_two_checks_of_one_item_demand_both_versions() -> None:
+    endpoint = Endpoint()
+    endpoint.table.of(Account).create(Account(id="a"))
+    key = Account.key_of("a")
+    for first, second in ((1, 2), (2, 1)):
+        tx = endpoint.table.transaction()
+        tx.check(key.if_version(first), Account.balance == 0)
+        tx.check(key.if_version(second), Account.balance == 0)
+        tx.put(Note(id="a"))
+        assert not tx.try_commit()
 
 
 def test_the_word_unknown_reaches_another_process() -> None:

@@ -92,7 +92,7 @@ def writes(draw: st.DrawFn) -> tuple[Any, Plan, dict[str, Any]]:
         "update": lambda: plan_update(scope, target, [change], OCCASION, options),
         "upsert": lambda: plan_upsert(scope, key, [change], OCCASION, options),
         "delete": lambda: plan_delete(scope, target, OCCASION, options),
-        "check": lambda: plan_check(scope, key, condition, OCCASION),
+        "check": lambda: plan_check(scope, key, OCCASION, options),
     }[verb]()
     return condition, plan, item
 

@@ -215,7 +215,7 @@ class Draft:
             facts["stamp"],
             version=facts.get("version"),
             expected=facts.get("expected"),
-            version_demand=facts.get("version_demand"),
+            version_demand=facts.get("version_demand") or options.version_demand,
             mark=facts.get("mark"),
             fails_on_absent=demanded.fails_on_absent,
             expiry_before=self.expiry,

@@ -116,24 +116,20 @@ def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options)
     return draft.plan("delete", condition, guard=Guard.VERSION_DELETE, stamp=None, version_demand=demand)
 
 
-def plan_check(scope: Scope, key: Key[Any], condition: Condition[Any], occasion: Occasion) -> Plan:
+def plan_check(scope: Scope, key: Key[Any], occasion: Occasion, options: Options) -> Plan:
     """Demand a condition of an item that a transaction does not write."""
-    draft = Draft(scope, occasion, Options(condition=condition), scope.schema.key_item(key))
+    draft = Draft(scope, occasion, options, scope.schema.key_item(key))
     judged = judged_with_expiry(draft, draft.condition, Guard.TOKEN)
-    return draft.plan("check", judged, guard=Guard.TOKEN, stamp=None, version_demand=_demand_of_check(scope, key))
+    return draft.plan("check", judged, guard=Guard.TOKEN, stamp=None)
 
 
-def condition_of_check(scope: Scope, key: Key[Any], condition: Condition[Any]) -> Condition[Any]:
-    """The caller's condition of a check, and the version that the key demands; the two stay together where the check becomes part of a write."""
-    demand = _demand_of_check(scope, key)
+def options_of_check(scope: Scope, key: Key[Any], condition: Condition[Any]) -> Options:
+    """The caller's condition of a check and the version that the key demands; the two stay together where the check becomes part of a write."""
+    demand = _demand_of(key) if is_target(key) and scope.names.version is not None else None
     if demand is None or not isinstance(condition, Condition):  # pyright: ignore[reportUnnecessaryIsInstance] - planning says what to write instead
-        return condition
+        return Options(condition=condition)
     assert scope.names.version is not None
-    return condition & Condition(scope.schema.entity, version_is(scope.names.version, demand.version))
-
-
-def _demand_of_check(scope: Scope, key: Key[Any]) -> VersionDemand | None:
-    return _demand_of(key) if is_target(key) and scope.names.version is not None else None
+    return Options(condition=condition & Condition(scope.schema.entity, version_is(scope.names.version, demand.version)), version_demand=demand)
 
 
 def plan_upsert_over_expired(

@@ -10,7 +10,7 @@ from surewrite.core.conditions import Condition
 from surewrite.core.effects import Moment
 from surewrite.core.environment import Environment
 from surewrite.core.frozen import quickly_made
-from surewrite.core.plans import InDoubt, Names, Returning
+from surewrite.core.plans import InDoubt, Names, Returning, VersionDemand
 from surewrite.core.schemas import BoundSchema
 
 
@@ -56,12 +56,16 @@ class Occasion:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the caller said beside the intent."""
+    """What the caller said beside the intent.
+
+    ``version_demand`` is that of a check which the write serves too: its condition holds it, and here it tells what a refusal means.
+    """
 
     condition: Condition[Any] | None = None
     if_unchanged: bool = False
     in_doubt: InDoubt | None = None
     returning: Returning = "new"
+    version_demand: VersionDemand | None = None
 
 
 class ScopedTable(Protocol):

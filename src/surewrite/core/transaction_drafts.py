@@ -14,7 +14,7 @@ from surewrite.core.conditions import Change, Condition
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, is_key
 from surewrite.core.outcomes import Canceled, Committed, Marker
-from surewrite.core.planning import condition_of_check, plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
+from surewrite.core.planning import options_of_check, plan_check, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope, ScopedTable
@@ -202,12 +202,8 @@ class TransactionDraft:
         if condition is None:  # pyright: ignore[reportUnnecessaryComparison]
             raise InvalidRequest(f"{scope.entity}: a check demands a condition, such as {scope.entity}.field.exists()")
 
-        def plan(occasion: Occasion, options: Options) -> Plan:
-            assert options.condition is not None
-            return plan_check(scope, key, options.condition, occasion)
-
-        demanded = Options(condition=condition_of_check(scope, key, condition))
-        return self._add(scope, "check", key, scope.schema.key_item(key), demanded, plan)
+        options = options_of_check(scope, key, condition)
+        return self._add(scope, "check", key, scope.schema.key_item(key), options, lambda o, p: plan_check(scope, key, o, p))
 
     def outrank(self, marker: Marker[Any]) -> None:
         """A conflict on this marker's item is asked again before any other refusal counts: for the guard row of a recipe."""
@@ -340,12 +336,12 @@ def _by_item(intents: Sequence[Intent]) -> list[tuple[Intent, ...]]:
 
 
 def merged_options(intents: tuple[Intent, ...]) -> Options:
-    """The options of the first intent, with the conditions of the checks that it serves too."""
+    """The options of the first intent, with what the checks demand that it serves too."""
     options = intents[0].options
     for other in intents[1:]:
         assert other.options.condition is not None
         joined = other.options.condition if options.condition is None else options.condition & other.options.condition
-        options = replace(options, condition=joined)
+        options = replace(options, condition=joined, version_demand=options.version_demand or other.options.version_demand)
     return options
 
 
