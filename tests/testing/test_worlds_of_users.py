@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,47 @@ def test_code_that_lets_an_error_of_the_library_through_is_told_how_to_go_on() -
 def test_a_proof_of_no_schedule_is_refused() -> None:
     with pytest.raises(sw.InvalidRequest, match="whole number from 1, not 0"):
         prove(lambda world: None, schedules=0)
+
+
+def test_a_fault_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(sw.InvalidRequest, match=r"no fault 'answer los'.*'answer lost'"):
+        prove(one_addition_each, schedules=1, faults=frozenset({"answer los", "late"}))
+
+
+def test_a_fault_that_only_a_plan_brings_is_refused_by_chance() -> None:
+    with pytest.raises(sw.InvalidRequest, match="no fault 'item hidden'"):
+        prove(one_addition_each, schedules=1, faults=frozenset({"item hidden"}))
+
+
+def one_addition_each(world: World) -> None:
+    """Two clients add 1 to one order, each once: not again in doubt, nor after a crash."""
+    world.table(Order, discriminator=None, key=("CustomerId", "OrderId"))
+
+    async def adder(client) -> None:
+        if not client.restarts:
+            await client.tried(client.of(Order).upsert(Order.key_of("c", "o").ignore_version(), Order.paid.add(1)))
+
+    def at_most_two(world: World) -> str | None:
+        order = world.stored(Order.key_of("c", "o"))
+        return None if order is None or order.paid <= 2 else f"paid {order.paid} times"
+
+    world.client("alice", adder)
+    world.client("bob", adder)
+    world.check(at_most_two)
+
+
+def test_no_transport_sends_again_by_itself_unless_it_is_asked_for() -> None:
+    assert prove(one_addition_each, schedules=400) == 400
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"settings": WorldSettings(transport_resends=True)}, {"faults": frozenset({"resent by the transport"})}],
+    ids=["by a setting", "by its name"],
+)
+def test_a_transport_that_sends_again_by_itself_may_be_asked_for(asked: dict[str, Any]) -> None:
+    with pytest.raises(PromiseBroken, match="resent by the transport"):
+        prove(one_addition_each, schedules=400, **asked)
 
 
 def no_job(world: World) -> str | None:

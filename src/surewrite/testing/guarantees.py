@@ -15,9 +15,9 @@ from surewrite.core.answers import Rejection
 from surewrite.testing.ledger import WRITE_VERBS, Call, Execution, Ledger
 from surewrite.testing.states import birth_name, stamp_name, text_at
 from surewrite.testing.violations import Violation
+from surewrite.testing.world_settings import RESENT_BELOW
 from surewrite.testing.write_classes import WriteClass, class_of_write
 
-_RESENT = "resent by the transport"
 _STAMP = re.compile(r"(-|\d+):[A-Za-z0-9_-]{12}(\.\d+)?")
 
 
@@ -84,8 +84,8 @@ def _judge_repeats(ledger: Ledger, call: Call, effects: list[Execution]) -> Iter
     same_life = _in_one_life(ledger, effects)
     # A transport that sends by itself again is beyond the library: it counts additions twice, and brings stamps back. What
     # the library must not do then is to say "once" of its own write that was sent again.
-    repeated_below = call.allows_repeats or any(attempt.fate == _RESENT for attempt in call.attempts)
-    brought_back = kind is WriteClass.STAMPED and any(attempt.fate == _RESENT for other in ledger.calls for attempt in other.attempts)
+    repeated_below = call.allows_repeats or any(attempt.fate == RESENT_BELOW for attempt in call.attempts)
+    brought_back = kind is WriteClass.STAMPED and any(attempt.fate == RESENT_BELOW for other in ledger.calls for attempt in other.attempts)
     allowed = (
         brought_back or kind is WriteClass.IDEMPOTENT or (kind is WriteClass.NOT_IDEMPOTENT and repeated_below) or (kind is WriteClass.LIFE and not same_life)
     )

@@ -8,6 +8,7 @@ from typing import Any
 from surewrite.core.keys import Key
 from surewrite.testing.ledger import WRITE_VERBS
 from surewrite.testing.simulator import World
+from surewrite.testing.world_settings import RESENT_BELOW
 
 _MAYBE = frozenset({"unknown", "interrupted", "unfinished"})
 
@@ -23,7 +24,7 @@ def sum_is_told(key: Key[Any], field: str, *, each: int = 1, start: int = 0) -> 
         applied = sum(call.word == "applied" for call in writes)
         maybe = sum(call.word in _MAYBE for call in writes)
         # What was told "perhaps more than once", or was sent again by the transport, may have counted any number of times.
-        resent = any(attempt.fate == "resent by the transport" for call in writes for attempt in call.attempts)
+        resent = any(attempt.fate == RESENT_BELOW for call in writes for attempt in call.attempts)
         repeated = resent or any(call.applied is not None and not call.applied.once for call in writes)
         if applied <= stored and (repeated or stored <= applied + maybe):
             return None

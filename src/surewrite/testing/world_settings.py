@@ -61,6 +61,7 @@ WRITE_FATES: Final[tuple[Fate, ...]] = (
 )
 TRANSACTION_FATES: Final[tuple[Fate, ...]] = (*WRITE_FATES, "held open", "in progress")
 READ_FATES: Final[tuple[Fate, ...]] = ("request lost", "answer lost", "error before", "throttled", "not sent", "stale", "read in parts")
+RESENT_BELOW: Final = "resent by the transport"
 INTERRUPTS: Final[tuple[Interrupt, ...]] = ("cancelled", "crashed", "frozen")
 
 FAULT_NAMES: Final[tuple[str, ...]] = (*dict.fromkeys((*TRANSACTION_FATES, *READ_FATES)), *INTERRUPTS)

@@ -15,7 +15,7 @@ from surewrite.testing.clients import AsyncClient, BlockingClient
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.simulator import World
 from surewrite.testing.sums import sum_is_told
-from surewrite.testing.world_settings import WorldSettings, all_faults_but
+from surewrite.testing.world_settings import RESENT_BELOW, WorldSettings, all_faults_but
 
 
 class Account(VersionedEntity, discriminator="ACCOUNT", partition_key="ACCOUNT#{id}", sort_key="BALANCE"):
@@ -237,6 +237,6 @@ SCENARIOS = (
     Scenario("modifies", modifies),
     Scenario("deleted and made again", deleted_and_made_again),
     Scenario("overtaken by a new life", overtaken_by_a_new_life, faults=frozenset({"answer lost", "late", "error after", "request lost"})),
-    Scenario("bodies of two writes", bodies_of_two_writes, faults=all_faults_but("resent by the transport")),
+    Scenario("bodies of two writes", bodies_of_two_writes, faults=all_faults_but(RESENT_BELOW)),
     Scenario("saves in plain code", saves_in_plain_code, blocking=True),
 )

@@ -21,11 +21,10 @@ from surewrite.recipes.sharded_counters import CounterShard, CounterShards, Shar
 from surewrite.testing.clients import AsyncClient
 from surewrite.testing.scenario import Scenario
 from surewrite.testing.simulator import World
-from surewrite.testing.world_settings import WorldSettings, all_faults_but
+from surewrite.testing.world_settings import RESENT_BELOW, WorldSettings, all_faults_but
 
 SHARDS_MOST = 4
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
-OWN_SENDING_ONLY = WorldSettings(transport_resends=False)
 
 
 def additions_at_most_once(world: World) -> None:
@@ -223,7 +222,7 @@ def buffers(world: World) -> None:
 
 
 SCENARIOS = (
-    Scenario("additions at most once", additions_at_most_once, OWN_SENDING_ONLY, faults=all_faults_but("resent by the transport")),
+    Scenario("additions at most once", additions_at_most_once, faults=all_faults_but(RESENT_BELOW)),
     Scenario("exact additions with values", exact_additions_with_values),
     Scenario("exact additions without values", exact_additions_without_values),
     Scenario("sums", sums),

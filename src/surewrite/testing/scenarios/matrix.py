@@ -11,7 +11,6 @@ from surewrite.testing.scenarios.accounts import Account
 from surewrite.testing.scenarios.claims import MailClaim
 from surewrite.testing.scenarios.items import Counter, Setting
 from surewrite.testing.simulator import World
-from surewrite.testing.world_settings import WorldSettings
 
 ACCOUNT, COUNTER, SETTING = Account.key_of("a"), Counter.key_of("c"), Setting.key_of("s")
 
@@ -119,6 +118,6 @@ def _with_items(world: World) -> None:
 
 
 SCENARIOS = (
-    Scenario("matrix alone", alone, WorldSettings(transport_resends=False), faults=LOST),
+    Scenario("matrix alone", alone, faults=LOST),
     Scenario("matrix beside another", beside_another),
 )
