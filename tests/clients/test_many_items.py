@@ -127,11 +127,12 @@ async def test_a_number_of_writes_at_a_time_that_makes_no_sense_is_refused(shop,
 async def test_a_bulk_write_recognises_its_own_write_after_a_lost_answer(lossy, shop_name) -> None:
     db, faults = lossy()
     pages = db.table(shop_name).of(Page)
-    faults.next_writes("answer lost", "answer lost")
+    # One answer: a second could meet the resend of the same item, and which it meets is up to the threads.
+    faults.next_writes("answer lost")
     results = await pages.put_many([Page(id=str(number)) for number in range(4)])
     assert [result.error for result in results] == [None] * 4
     assert all(results)
-    assert sum(result.outcome.recovered for result in results) == 2
+    assert sum(result.outcome.recovered for result in results) == 1
     loaded = [result.item for result in results]
     faults.next_writes("answer lost")
     assert all(await pages.put_many([page.replace(text="x") for page in loaded]))
