@@ -203,7 +203,7 @@ BUGS = (
     PlantedBug("the value of an addition is read after it", _value_read_after_the_addition, ("exact additions with values",), 100),
     PlantedBug("the window is that of the call", _window_of_the_call, ("windows",), 50),
     PlantedBug("readers sum over fewer shards than there were", _readers_sum_over_fewer_shards, ("sums",), 100),
-    PlantedBug("an exact sum reads one shard after another", _exact_sum_of_single_gets, ("sums",), 200),
+    PlantedBug("an exact sum reads one shard after another", _exact_sum_of_single_gets, ("sums",), 500),
     PlantedBug("an unknown flush is merged into the next", _unknown_flush_merged_into_the_next, ("buffers",), 100),
     PlantedBug("an unknown flush is dropped", _unknown_flush_dropped, ("buffers",), 100),
     PlantedBug("a forgotten writer sends its flush again", _forgotten_writer_flushes_again, ("buffers",), 1_000),

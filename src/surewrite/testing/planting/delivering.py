@@ -161,7 +161,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug("an idempotency record put whatever is stored", _record_is_put_whatever_is_stored, EFFECTS, 200),
     PlantedBug("a conflict on the guard row ranks below a refusal elsewhere", _guard_ranks_below_the_effect, ("consumed events side by side",), 1000),
     PlantedBug("an idempotency record released by delete", _record_released_by_delete, REFUSED, 2000),
-    PlantedBug("a claim completed by whoever comes", _claim_completed_by_anybody, ("effects retaken from frozen processes",), 500),
+    PlantedBug("a claim completed by whoever comes", _claim_completed_by_anybody, ("effects retaken from frozen processes",), 3000),
     PlantedBug("a lost claim retaken under refuse", _lost_claim_retaken_under_refuse, REFUSED, 500),
     PlantedBug("an event deleted before it is published", _row_deleted_before_it_is_published, ("outbox",), 200),
     PlantedBug("events of a blocked key pass the blocked one", _events_of_a_blocked_key_pass, ("outbox",), 300),
