@@ -149,8 +149,13 @@ def _execute(service: Service, request: Request, timeout: float) -> Answer:
         else:
             body = service.execute(request.operation, request.body)
     except ServiceError as refused:
-        reasons = tuple(Reason(reason.code, reason.message, reason.item) for reason in refused.reasons)
-        return Rejection(refused.code, refused.message, refused.status, refused.item, reasons, server_time=service.clock())
+        return rejection_of(refused, service.clock())
     except StoreError as failed:
         return NotSent(str(failed)) if failed.applied is False else NoAnswer(str(failed))
     return Success(body, server_time=service.clock())
+
+
+def rejection_of(refused: ServiceError, server_time: float) -> Rejection:
+    """An error of the engine as a client reads it."""
+    reasons = tuple(Reason(reason.code, reason.message, reason.item) for reason in refused.reasons)
+    return Rejection(refused.code, refused.message, item=refused.item, reasons=reasons, server_time=server_time)

@@ -29,13 +29,12 @@ class CancellationReason:
 class ServiceError(Exception):
     """An error answer of the service: its code without namespace, its message, and what it carries along."""
 
-    def __init__(self, code: str, message: str, *, item: Item | None = None, reasons: tuple[CancellationReason, ...] = (), status: int = 400) -> None:
+    def __init__(self, code: str, message: str, *, item: Item | None = None, reasons: tuple[CancellationReason, ...] = ()) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.item = item
         self.reasons = reasons
-        self.status = status
 
     def members(self) -> dict[str, Any]:
         """What the error body carries besides its type and message."""

@@ -23,6 +23,7 @@ from surewrite.core.answers import Answer, NoAnswer, NotSent, Reason, Rejection,
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
 from surewrite.drivers.backend import AsyncBackend, Backend
+from surewrite.testing.altered_answers import marked_as_resent, without_items
 from surewrite.testing.faults import (
     NO_FAULTS,
     ApplyLate,
@@ -206,9 +207,9 @@ class _FaultBackend(Generic[B]):
                 if applied:
                     yield _DeliverNow(request)
                 second: Answer = _refusal(request, then) if then is not None else (yield from _deliver(request))
-                return _marked_as_resent(second)
+                return marked_as_resent(second)
             case HideItem():
-                return _without_item((yield from _deliver(request)))
+                return without_items((yield from _deliver(request)))
             case HoldOpen() | ReadStale() | ReadInParts():
                 raise AssertionError("such a plan was refused")
             case _:
@@ -364,25 +365,6 @@ def _conflict(request: Request) -> Rejection:
         return Rejection("TransactionConflictException", "a transaction is ongoing for the item, by a fault plan")
     reasons = (Reason("TransactionConflict", "a transaction is ongoing for the item"),) + (Reason("None"),) * (len(tuple(actions_of(request))) - 1)
     return Rejection("TransactionCanceledException", "cancelled by a fault plan", reasons=reasons)
-
-
-def _marked_as_resent(answer: Answer) -> Answer:
-    match answer:
-        case Success(body=body, server_time=server_time):
-            return Success(body, resent=True, server_time=server_time)
-        case Rejection():
-            return Rejection(answer.code, answer.message, answer.status, answer.item, answer.reasons, resent=True, server_time=answer.server_time)
-        case NoAnswer() | NotSent():
-            return answer
-        case _:
-            assert_never(answer)
-
-
-def _without_item(answer: Answer) -> Answer:
-    if not isinstance(answer, Rejection):
-        return answer
-    reasons = tuple(Reason(reason.code, reason.message) for reason in answer.reasons)
-    return Rejection(answer.code, answer.message, answer.status, None, reasons, answer.resent, answer.server_time)
 
 
 def _short(answer: Answer | None) -> str:

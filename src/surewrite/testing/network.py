@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from surewrite.backends.embedded import rejection_of
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Reason, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.core.values import Item
@@ -16,6 +17,7 @@ from surewrite.engine.faults import ServiceError
 from surewrite.engine.schemas import Table, table_of
 from surewrite.engine.service import Service
 from surewrite.engine.stores.memory import MemoryStore
+from surewrite.testing.altered_answers import marked_as_resent, without_items
 from surewrite.testing.choices import Choices
 from surewrite.testing.faults import (
     ApplyLate,
@@ -42,7 +44,7 @@ from surewrite.testing.faults import (
 )
 from surewrite.testing.ledger import Attempt, Execution, Ledger
 from surewrite.testing.watched_store import Place, WatchedStore
-from surewrite.testing.world_settings import READ_FATES, TRANSACTION_FATES, WRITE_FATES, SwarmRates, WorldSettings
+from surewrite.testing.world_settings import READ_FATES, RESENT_BELOW, TRANSACTION_FATES, WRITE_FATES, SwarmRates, WorldSettings
 
 USUAL_LATENCY_SECONDS = 0.005
 RESET_SHARE_OF_LATENCY = 2.0
@@ -92,7 +94,7 @@ class Network:
         self.ledger = ledger
         self.choices = choices
         self.settings = settings
-        never: frozenset[str] = frozenset() if settings.transport_resends else frozenset({"resent by the transport"})
+        never: frozenset[str] = frozenset() if settings.transport_resends else frozenset({RESENT_BELOW})
         self._write_rates = rates.of(WRITE_FATES, without=never)
         self._transaction_rates = rates.of(TRANSACTION_FATES, without=never)
         self._query_rates = rates.of(READ_FATES)
@@ -288,8 +290,7 @@ class _Journey:
 
     def _execute_resent(self) -> None:
         answer = self._network.execute(self._attempt, self._signed_at)
-        assert isinstance(answer, (Success, Rejection))
-        self._answer_in_time(self._network.delay(self._attempt, "back"), replace(answer, resent=True))
+        self._answer_in_time(self._network.delay(self._attempt, "back"), marked_as_resent(answer))
 
     def _meet_conflict(self) -> None:
         self._answer_in_time(self._network.delay(self._attempt, "back"), self._network.conflict(self._attempt))
@@ -413,19 +414,6 @@ def _is_consistent(body: Mapping[str, Any]) -> bool:
     """Whether a read asks for the latest state, of any of its tables."""
     asked: Mapping[str, Mapping[str, Any]] = body.get("RequestItems", {"": body})
     return any(bool(part.get("ConsistentRead")) for part in asked.values())
-
-
-def rejection_of(refused: ServiceError, server_time: float) -> Rejection:
-    """An error of the engine as a client reads it."""
-    reasons = tuple(Reason(reason.code, reason.message, reason.item) for reason in refused.reasons)
-    return Rejection(refused.code, refused.message, refused.status, refused.item, reasons, server_time=server_time)
-
-
-def without_items(answer: Rejection) -> Rejection:
-    """The same refusal from an endpoint that does not send the refusing item along."""
-    if answer.item is None and not answer.reasons:
-        return answer
-    return replace(answer, item=None, reasons=tuple(replace(reason, item=None) for reason in answer.reasons))
 
 
 _FATES: dict[type[Any], str] = {

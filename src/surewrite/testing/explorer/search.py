@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
+from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection
 from surewrite.core.values import Item
+from surewrite.testing.altered_answers import marked_as_resent, without_items
 from surewrite.testing.explorer.clients import FROZEN_SECONDS, Client, Patience, Point, Start
 from surewrite.testing.explorer.others import Other, unused_id
 from surewrite.testing.explorer.promises import Promise, breach
-from surewrite.testing.explorer.stage import Stage, without_items
+from surewrite.testing.explorer.stage import Stage
 
 STATES_MAX = 3_000_000
 EFFECTS_COUNTED_MAX = 3
@@ -185,8 +186,8 @@ class Search:
         given = self.stage.answers[answer]
         if self.world.hides_items:
             given = without_items(given)
-        if self.world.resends == "told" and isinstance(given, (Success, Rejection)):
-            given = replace(given, resent=True)
+        if self.world.resends == "told":
+            given = marked_as_resent(given)
         after = self.client.after(point, self.stage.answer(given), frozen_seconds)
         return self._sent(state, after)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from surewrite.backends.embedded import EmbeddedBackend
-from surewrite.core.answers import Answer, Reason, Rejection, Success
+from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.effects import Moment
 from surewrite.core.entities import Attribute, Entity, EntityBase, TableLayout, VersionedEntity, attribute, schema_of, time_to_live, version
 from surewrite.core.environment import Environment
@@ -164,13 +164,6 @@ class Stage:
         answer = self._backend.send(Request(operation, body), 1.0)
         assert isinstance(answer, Success), answer
         return answer.body
-
-
-def without_items(answer: Answer) -> Answer:
-    """The answer of an endpoint that does not send along the item that refused."""
-    if not isinstance(answer, Rejection):
-        return answer
-    return replace(answer, item=None, reasons=tuple(Reason(reason.code, reason.message) for reason in answer.reasons))
 
 
 def environment(*, old_item: bool | None = True) -> Environment:
