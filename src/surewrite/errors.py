@@ -232,14 +232,13 @@ class ServiceFault(SurewriteError):
         self,
         message: str,
         *,
-        key: Key[Any] | None = None,
         attempts: int = 0,
         code: str = "",
         status: int = 0,
         item: Any = None,
         reasons: tuple[Reason, ...] = (),
     ) -> None:
-        super().__init__(message, key=key, attempts=attempts)
+        super().__init__(message, attempts=attempts)
         self.code = code
         self.status = status
         self.item = item

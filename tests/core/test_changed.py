@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import surewrite as sw
 from surewrite.core.changed import changed_item
 from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Remove, Rendering, SetTo, Value
-from surewrite.core.values import canonical_item
 from surewrite.engine.service import Service
 from surewrite.engine.stores.memory import MemoryStore
+from surewrite.engine.validation import check_item
 
 ITEM: dict[str, Any] = {
     "pk": {"S": "x"},
@@ -50,7 +50,7 @@ def by_the_engine(changes: list[ChangeTree]) -> dict[str, Any] | None:
     if rendering.values:
         body["ExpressionAttributeValues"] = rendering.values
     try:
-        return canonical_item(service.execute("UpdateItem", body)["Attributes"])
+        return check_item(service.execute("UpdateItem", body)["Attributes"])
     except Exception:  # noqa: BLE001 - whatever the engine refuses, nothing is left of it
         return None
 
@@ -89,7 +89,7 @@ CHANGES: tuple[ChangeTree, ...] = (
 
 def by_us(changes: list[ChangeTree]) -> dict[str, Any] | None:
     try:
-        return canonical_item(changed_item(ITEM, changes))
+        return check_item(changed_item(ITEM, changes))
     except sw.InvalidRequest:
         return None
 
@@ -107,6 +107,6 @@ def test_several_changes_leave_what_the_engine_leaves(changes: list[ChangeTree])
 
 
 def test_the_item_before_is_left_as_it_was() -> None:
-    before = canonical_item(ITEM)
+    before = check_item(ITEM)
     changed_item(ITEM, [SetTo(name("list", 0), number(7)), AddTo(name("tags"), Value({"SS": ["z"]}))])
-    assert canonical_item(ITEM) == before
+    assert check_item(ITEM) == before

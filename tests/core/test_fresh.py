@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from surewrite.core.expressions import AddTo, Arithmetic, ChangeTree, DeleteFrom, IfNotExists, ListAppend, Name, Remove, Rendering, SetTo, Value
 from surewrite.core.fresh import fresh_item
-from surewrite.core.values import canonical_item
 from surewrite.engine.service import Service
 from surewrite.engine.stores.memory import MemoryStore
+from surewrite.engine.validation import check_item
 from surewrite.errors import InvalidRequest
 
 KEY = {"pk": {"S": "a"}}
@@ -67,7 +67,7 @@ def test_it_is_what_the_service_makes(made: list[ChangeTree]) -> None:
     if rendering.values:
         body["ExpressionAttributeValues"] = rendering.values
     answered = service.execute("UpdateItem", body)
-    assert canonical_item(fresh_item(KEY, made)) == canonical_item(answered["Attributes"])
+    assert check_item(fresh_item(KEY, made)) == check_item(answered["Attributes"])
 
 
 @pytest.mark.parametrize(

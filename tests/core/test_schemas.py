@@ -107,9 +107,6 @@ def test_what_the_planning_asks_is_answered() -> None:
     assert schema_of(Account).bind(PLAIN).discriminator_value is None
     assert [field.stored_name for field in accounts.fields] == ["id", "b", "note", "tags", "v"]
     assert {name for name in ("pk", "sk", "id", "b", "v") if accounts.is_key_attribute(name)} == {"pk", "sk", "id"}
-    assert accounts.codec_of("b").type_name == "Decimal"
-    with pytest.raises(InvalidRequest, match="stores no field as 'x'"):
-        accounts.codec_of("x")
 
 
 def test_a_read_entity_has_its_state_and_keeps_what_it_does_not_know() -> None:

@@ -1,4 +1,4 @@
-"""Rules of the value model: numbers, equality, order, sizes, canonical form."""
+"""Rules of the value model: numbers, equality, order, sizes."""
 
 from __future__ import annotations
 
@@ -225,37 +225,6 @@ def test_only_scalars_that_can_be_keys_have_a_place(value):
         values.sort_token(value)
     with pytest.raises(ValueError, match="does not order"):
         values.key_bytes(value)
-
-
-def test_the_canonical_form_orders_sets_and_writes_numbers_plainly():
-    value = {
-        "M": {
-            "n": {"N": "1E1"},
-            "s": {"SS": ["b", "a"]},
-            "ns": {"NS": ["10", "9.0"]},
-            "bs": {"BS": ["gA==", "fw=="]},
-            "l": {"L": [{"N": "01"}]},
-            "b": {"B": "YR=="},
-        }
-    }
-    assert values.canonical(value) == {
-        "M": {
-            "n": {"N": "10"},
-            "s": {"SS": ["a", "b"]},
-            "ns": {"NS": ["9", "10"]},
-            "bs": {"BS": ["fw==", "gA=="]},
-            "l": {"L": [{"N": "1"}]},
-            "b": {"B": "YQ=="},
-        }
-    }
-
-
-def test_a_canonical_item_shares_nothing_with_its_origin():
-    item = {"l": {"L": [{"M": {"s": {"SS": ["a"]}}}]}}
-    kept = values.canonical_item(item)
-    item["l"]["L"][0]["M"]["s"]["SS"].append("b")
-    item["l"]["L"].append({"NULL": True})
-    assert kept == {"l": {"L": [{"M": {"s": {"SS": ["a"]}}}]}}
 
 
 def test_the_service_reserves_573_words():

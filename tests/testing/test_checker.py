@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from surewrite.testing.checker import Event, NotPossible, OutOfBudget, Possible, check_history
-from surewrite.testing.models import counter, register, versioned_item
+from surewrite.testing.models import counter, register
 
 
 def write(value: str, began: float, ended: float, **more: object) -> Event:
@@ -55,12 +55,6 @@ def test_only_a_write_that_may_repeat_explains_a_value_that_came_back() -> None:
 def test_a_refusal_shows_what_was_stored() -> None:
     assert not check_history(register(), [write("a", 0, 1), Event("refused change", 2, 3, observes=True)])
     assert check_history(register(), [Event("refused change", 0, 1, observes=True), write("a", 2, 3)])
-
-
-def test_a_version_is_saved_once() -> None:
-    saves = [Event("create", 0, 1), Event("save", 2, 3, 1), Event("save", 2, 3, 1)]
-    assert check_history(versioned_item(), saves[:2])
-    assert not check_history(versioned_item(), saves)
 
 
 def test_a_counter_counts_what_was_told() -> None:

@@ -21,7 +21,6 @@ ORDERED_TYPES: Final = frozenset({"S", "N", "B"})
 ITEM_BYTES: Final = 400 * 1024
 CONTAINER_BYTES: Final = 3
 ELEMENT_BYTES: Final = 1
-STORAGE_OVERHEAD_BYTES: Final = 100
 
 # Page "Quotas in Amazon DynamoDB", section Item attributes.
 NESTING_LEVELS: Final = 32
@@ -47,7 +46,6 @@ TRANSACTION_TOKEN_SECONDS: Final = 600
 BATCH_WRITES: Final = 25
 BATCH_KEYS: Final = 100
 BATCH_BYTES: Final = 16 * 1024 * 1024
-REQUEST_BYTES: Final = 16 * 1024 * 1024
 
 # API Reference, Query and Scan; page "Paginating table query results".
 PAGE_BYTES: Final = 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar, cast
 
-from surewrite.core.codecs import INT, Codec, Undecodable, has_one_spelling
+from surewrite.core.codecs import INT, Undecodable, has_one_spelling
 from surewrite.core.definitions import DEFINITION, Definition
 from surewrite.core.fields import FieldInfo
 from surewrite.core.indexes import EntityIndex, IndexKey, no_such_index
@@ -476,13 +476,6 @@ class BoundSchema(Generic[E]):
     def field_stored_as(self, stored_name: str) -> FieldInfo | None:
         """The field of that stored name, ``None`` for an attribute that the type does not declare."""
         return self._by_stored_name.get(stored_name)
-
-    def codec_of(self, stored_name: str) -> Codec[Any]:
-        """The codec of a declared top-level attribute; raises ``InvalidRequest`` for one that is not declared."""
-        field = self._by_stored_name.get(stored_name)
-        if field is None:
-            raise InvalidRequest(f"{self._name} stores no field as {stored_name!r}")
-        return field.codec
 
 
 def _text(item: Mapping[str, AttributeValue], name: str | None) -> str | None:

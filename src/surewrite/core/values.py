@@ -303,32 +303,3 @@ def item_size(item: Mapping[str, AttributeValue]) -> int:
         else:
             size += _text_size(name) + value_size(value)
     return size
-
-
-def canonical(value: AttributeValue) -> AttributeValue:
-    """A fresh copy of a well-formed value as the service returns it: plain numbers, sets in its order. Shares nothing mutable with ``value``."""
-    kind, content = next(iter(value.items()))
-    match kind:
-        case "S" | "BOOL" | "NULL":
-            return {kind: content}
-        case "N":
-            return {"N": canonical_number(content)}
-        case "B":
-            return {"B": encode_binary(decode_binary(content))}
-        case "SS":
-            return {"SS": sorted(content)}
-        case "NS":
-            return {"NS": sorted(map(canonical_number, content), key=Decimal)}
-        case "BS":
-            return {"BS": list(map(encode_binary, sorted(map(decode_binary, content))))}
-        case "L":
-            return {"L": list(map(canonical, content))}
-        case "M":
-            return {"M": {name: canonical(member) for name, member in content.items()}}
-        case _:
-            raise ValueError(f"no type of the service: {kind}")
-
-
-def canonical_item(item: Mapping[str, AttributeValue]) -> Item:
-    """A fresh copy of a well-formed item with every value canonical."""
-    return {name: canonical(value) for name, value in item.items()}

@@ -85,12 +85,6 @@ def check_key(key: Item, schema: KeySchema) -> None:
     check_key_content(key, schema)
 
 
-def check_item_key(item: Item, schema: KeySchema) -> None:
-    """Both checks of an item to be put: the shape of its key, then the content."""
-    check_item_key_shape(item, schema)
-    check_key_content(item, schema)
-
-
 def check_index_keys(item: Item, indexes: Iterable[Index]) -> None:
     """Refuse an item to be put that has an index key attribute of another type, empty or too long. An absent one only leaves the index."""
     for index, attribute, is_partition in _index_attributes(indexes):

@@ -40,8 +40,6 @@ from surewrite.engine.syntax import (
 )
 from surewrite.engine.validation import INVALID, LONG_TYPES, check_name, check_value
 
-ConditionMember = Literal["Expected", "QueryFilter", "ScanFilter", "KeyConditions"]
-
 ATTRIBUTES_TO_GET: Final = Member("AttributesToGet", "list", least=1)
 CONDITIONAL_OPERATOR: Final = Member("ConditionalOperator", "string", choices=("OR", "AND"))
 

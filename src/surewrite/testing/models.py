@@ -37,11 +37,6 @@ def register(initial: Any = None) -> Model:
     return Model("register", initial, _register_step)
 
 
-def versioned_item(initial: int | None = None) -> Model:
-    """An item that is only known by its version: ``create`` makes 1, ``save`` of version n makes n + 1, ``read`` returns it, ``delete`` of version n."""
-    return Model("versioned item", initial, _versioned_step)
-
-
 def counter(initial: int = 0) -> Model:
     """A number: ``add`` an amount, ``read`` returns the number."""
     return Model("counter", initial, _counter_step)
@@ -70,20 +65,6 @@ def _register_step(state: Any, event: Event) -> Any:
             return IMPOSSIBLE if state == argument[0] else state
         case _:
             raise ValueError(f"a register has no action {event.action!r}")
-
-
-def _versioned_step(state: int | None, event: Event) -> Any:
-    match event.action:
-        case "create":
-            return 1 if state is None else IMPOSSIBLE
-        case "save":
-            return state + 1 if state is not None and state == event.argument else IMPOSSIBLE
-        case "delete":
-            return None if state is not None and state == event.argument else IMPOSSIBLE
-        case "read":
-            return state if state == event.result else IMPOSSIBLE
-        case _:
-            raise ValueError(f"a versioned item has no action {event.action!r}")
 
 
 def _counter_step(state: int, event: Event) -> Any:

@@ -78,9 +78,8 @@ class ClaimsFound:
 class ClaimSearch:
     """One world, breadth first."""
 
-    def __init__(self, world: ClaimWorld, *, states_max: int = STATES_MAX) -> None:
+    def __init__(self, world: ClaimWorld) -> None:
         self._world = world
-        self._states_max = states_max
         self._scope = Scope(environment(), TABLE, schema_of(Holder).bind(LAYOUT))
         self._executed: dict[tuple[str, str], str | None] = {}
 
@@ -93,7 +92,7 @@ class ClaimSearch:
         while waiting:
             state = waiting.popleft()
             found.states += 1
-            if found.states > self._states_max:
+            if found.states > STATES_MAX:
                 found.complete = False
                 return found
             for word, line, after in self._next(state):

@@ -102,12 +102,12 @@ def upsert(target: Target[Any], *changes: Change[Any], condition: Condition[Any]
     return make
 
 
-def delete_loaded(condition: Condition[Any] | None = None) -> Make:
+def delete_loaded() -> Make:
     """A delete of the loaded stock."""
 
     def make(around: Environment) -> tuple[Scope, Plan]:
         scope = scope_of(Stock, around)
-        return scope, plan_delete(scope, loaded_stock(), occasion(CLIENT), Options(condition=condition))
+        return scope, plan_delete(scope, loaded_stock(), occasion(CLIENT), Options())
 
     return make
 

@@ -31,7 +31,6 @@ class ResultPart(ListPart, Entity, discriminator="RESULT_PART", partition_key="R
     entries: Attribute[list[str]] = sw.attribute(default_factory=list)
 
 
-ITEMS = Result.partition_of("t")
 LIST = ResultPart.partition_of("t")
 PART_BYTES = {True: 70, False: 84}
 """So small that a part holds about three results, with rows and with ids."""
