@@ -280,6 +280,25 @@ def test_a_run_that_ends_in_another_context_is_the_last_and_its_error_passes(ben
     assert attempt.done
 
 
+def test_a_run_that_ends_in_another_context_tells_the_outer_one_what_was_applied(bench: Bench) -> None:
+    runs: list[int] = []
+
+    @bench.db.retry_on_conflict()
+    def outer() -> None:
+        runs.append(1)
+        [attempt] = itertools.islice(bench.db.retry_on_conflict(), 1)
+        within = contextvars.copy_context()
+        within.run(attempt.__enter__)
+        within.run(add_one, bench)
+        attempt.__exit__(None, None, None)
+        raise sw.VersionConflict("of the rest of the body")
+
+    with pytest.raises(sw.VersionConflict):
+        outer()
+    assert runs == [1]
+    assert bench.notes.get(Note.key_of("n")).count == 1
+
+
 def test_a_nested_retry_tells_the_outer_one_what_was_applied(bench: Bench) -> None:
     bench.overtake(times=1)
     saves: list[int] = []

@@ -100,7 +100,7 @@ def rerun(body: Callable[[], Any], runs: int, on: ConflictKind) -> Steps[Any]:
 class Attempt:
     """One run of a body: ``with attempt:`` swallows a conflict that the next run of the loop answers, and nothing else."""
 
-    __slots__ = ("_applied", "_on", "_runs", "_token", "done", "number")
+    __slots__ = ("_applied", "_on", "_outer", "_runs", "_token", "done", "number")
 
     def __init__(self, number: int, runs: int, on: ConflictKind) -> None:
         self.number = number
@@ -108,9 +108,11 @@ class Attempt:
         self._runs = runs
         self._on = on
         self._applied = AppliedWrites()
+        self._outer: AppliedWrites | None = None
         self._token: Token[AppliedWrites | None] | None = None
 
     def __enter__(self) -> Self:
+        self._outer = applied_in_this_run.get()
         self._token = applied_in_this_run.set(self._applied)
         return self
 
@@ -124,12 +126,10 @@ class Attempt:
         try:
             applied_in_this_run.reset(self._token)
         except ValueError:
-            # It ends in another context than it began in, as generators of some frameworks do: not all of its writes were seen.
-            self.done = True
-            return False
-        outer = applied_in_this_run.get()
-        if outer is not None:
-            outer.count += self._applied.count
+            # It ends in another context than it began in, as generators of some frameworks do: one of its writes may not have been seen.
+            self._applied.count += 1
+        if self._outer is not None:
+            self._outer.count += self._applied.count
         if error is not None and may_run_again(error, self.number, self._runs, self._on, self._applied):
             return True
         self.done = True
