@@ -155,6 +155,7 @@ def test_a_creation_that_fails_tells_why(answer: Answer, error: type[Exception],
     ("answer", "error"),
     [
         (canceled("None", "TransactionConflict", "ThrottlingError"), sw.TransactionConflict),
+        (canceled(), sw.TransactionConflict),
         (canceled("ThrottlingError"), sw.Throttled),
         (canceled("ProvisionedThroughputExceeded", "None"), sw.Throttled),
         (BUSY, sw.Throttled),

@@ -106,7 +106,9 @@ def failure(environment: Environment, request: Request, reply: Reply, what: str,
     answer, attempts = reply.answer, reply.attempts
     if isinstance(answer, Rejection):
         codes: set[str] = {answer.code, *(reason.code for reason in answer.reasons)} if will_pass(answer) else set()
-        if "TransactionConflict" in codes or not codes.isdisjoint(CONFLICT_CODES):
+        # A cancellation of which nothing tells why is taken for a conflict, by far the likeliest cause.
+        unexplained = bool(codes) and codes <= {"TransactionCanceledException", "None"}
+        if "TransactionConflict" in codes or unexplained or not codes.isdisjoint(CONFLICT_CODES):
             return TransactionConflict(f"{what} met writes in flight until the deadline; trying again is safe", key=key, attempts=attempts)
         if not codes.isdisjoint(BUSY_CODES | BUSY_REASONS):
             return Throttled(f"{what} was throttled until the deadline: slow down, then try again", key=key, attempts=attempts)
