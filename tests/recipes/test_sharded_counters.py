@@ -12,10 +12,10 @@ import surewrite as sw
 from surewrite import Attribute, Entity
 from surewrite.core.effects import Operation
 from surewrite.recipes.idempotency import Idempotency
-from surewrite.recipes.sharded_counters import CounterShard, CounterShards, ShardedCounter
+from surewrite.recipes.sharded_counters import SHARDS_MAX, CounterShard, CounterShards, ShardedCounter
 from surewrite.testing.faults import WRITES, ApplyLate, Conflict, Deliver, LoseAnswer, Step, Where
 
-ON_SHARDS = Where(operations=WRITES, mentions="SHARD#")
+ON_SHARDS = Where(operations=WRITES, mentions="SHARDED_COUNTER#0")
 ON_SUMS = Where(operations=("TransactGetItems",))
 
 
@@ -40,8 +40,21 @@ async def test_additions_are_spread_and_the_cheap_sum_has_them_all(db, shop) -> 
     for _ in range(12):
         await db.run(counter.add(2))
     assert await db.run(counter.sum()) == 24
-    shards = [await shop.of(CounterShard).get_or_none(CounterShard.key_of("likes", shard)) for shard in range(4)]
+    shards = [await shop.of(CounterShard).get_or_none(CounterShard.key_of(shard, "likes")) for shard in range(4)]
     assert sum(shard is not None for shard in shards) > 1
+
+
+def test_each_shard_is_in_a_partition_of_its_own_since_the_writes_of_one_are_limited_together() -> None:
+    partitions = {CounterShard.partition_of(shard, "likes") for shard in range(SHARDS_MAX)}
+    assert len(partitions) == SHARDS_MAX
+
+
+async def test_counters_whose_names_hold_what_keys_are_parted_by_do_not_meet(db, shop) -> None:
+    for number, name in enumerate(("1", "01#1", "#", "01#", "SHARDS"), start=1):
+        await db.run(ShardedCounter(shop, name, shards=2).add(number))
+        await db.run(ShardedCounter(shop, name).add(number))
+    for number, name in enumerate(("1", "01#1", "#", "01#", "SHARDS"), start=1):
+        assert await db.run(ShardedCounter(shop, name).sum()) == 2 * number
 
 
 @pytest.mark.needs("transactions honour tokens")
@@ -167,7 +180,31 @@ def test_a_program_that_starts_after_resharding_uses_the_new_number(world) -> No
     writer = counter_of(world, shards=50)
     for _ in range(5):
         run(world, writer.add())
-    assert world.of(CounterShard).get(CounterShard.key_of("likes", 0)).count >= 5
+    assert world.of(CounterShard).get(CounterShard.key_of(0, "likes")).count >= 5
+
+
+@pytest.mark.parametrize("read", ["GetItem", "BatchGetItem"])
+def test_c4_a_cheap_sum_lies_between_the_counts_at_its_start_and_its_end_also_while_shards_are_added(world, read: str) -> None:
+    for _ in range(3):
+        run(world, counter_of(world, shards=2).add())
+
+    def widen() -> None:
+        others = ShardedCounter(world.other, "likes")
+        world.other_db.run(others.reshard(30))
+        for _ in range(10):
+            world.other_db.run(others.add())
+
+    reads = Where(operations=(read,))
+    world.follow(Step(Deliver(), reads, before=("widen",)), widen=widen)
+    assert 3 <= run(world, counter_of(world).sum()) <= 13
+
+
+@pytest.mark.parametrize("shards", [1, 99])
+def test_a_cheap_sum_reads_all_shards_that_there_may_be(world, shards: int) -> None:
+    run(world, counter_of(world, shards=shards).reshard(shards))
+    for shard in range(shards):
+        world.of(CounterShard).put(CounterShard(name="likes", shard=shard, count=2))
+    assert run(world, counter_of(world).sum()) == 2 * shards
 
 
 def test_c4_shards_that_are_added_while_they_are_summed_are_summed_too(world) -> None:
@@ -195,7 +232,7 @@ def test_c4_an_exact_sum_is_a_count_that_was_whenever_others_write(world, first:
         shards.put(CounterShard(name="likes", shard=number, count=5))
 
     def write(number: int, amount: int) -> Callable[[], object]:
-        return lambda: shards.upsert(CounterShard.key_of("likes", number), CounterShard.count.add(amount))
+        return lambda: shards.upsert(CounterShard.key_of(number, "likes"), CounterShard.count.add(amount))
 
     actions = {"raise": write(0, 3), "lower": write(1, -3)}
     moments: list[list[str]] = [[], [], [], []]

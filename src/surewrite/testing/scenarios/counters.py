@@ -50,7 +50,7 @@ def additions_at_most_once(world: World) -> None:
         count = 0 if row is None else row.count
         if not len(values) <= count <= begun[0] or len(set(values)) < len(values):
             return f"{begun[0]} additions were begun and the values {sorted(values)} told, and the count is {count}"
-        shards = [world.stored(CounterShard.key_of("s", shard)) for shard in range(3)]
+        shards = [world.stored(CounterShard.key_of(shard, "s")) for shard in range(3)]
         total = sum(shard.count for shard in shards if shard is not None)
         return None if told[0] <= total <= begun[1] else f"{begun[1]} additions were begun and {told[0]} told, and the shards hold {total}"
 
@@ -145,7 +145,7 @@ def sums(world: World) -> None:
 
 def _counts_since(world: World, began: int) -> list[int]:
     """Every count that the shards together had since a tick of the world, in order."""
-    places = [world.network.place_of("shop", {"pk": {"S": "SHARDED_COUNTER#s"}, "sk": {"S": f"SHARD#{shard:02d}"}}) for shard in range(SHARDS_MOST)]
+    places = [world.network.place_of("shop", {"pk": {"S": f"SHARDED_COUNTER#{shard:02d}#s"}, "sk": {"S": "SHARD"}}) for shard in range(SHARDS_MOST)]
     commits = sorted((commit for place in places for commit in world.ledger.by_place.get(place, ())), key=lambda commit: commit.position)
     counts = [0]
     for commit in commits:
