@@ -135,8 +135,8 @@ class Relay:
     which takes ``lease_seconds`` to pass on after a death. ``publish_timeout_seconds`` must be well below it. Keep one
     object of this class for as long as a process relays: it remembers since when the leases of others stand still.
 
-    Costs a read of each bucket a pass; for a bucket where something waits four write units more; for each event its delete, and two
-    read units where the event before it was not published by the same pass.
+    Costs a read unit for each bucket a pass. A bucket where something waits costs its events' read, and of the lease a read unit, two write
+    units and one for each renewal; each event its delete, and two read units where the event before it was not published by the same pass.
     """
 
     def __init__(
