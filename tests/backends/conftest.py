@@ -17,8 +17,8 @@ from surewrite.backends.credentials import FixedCredentials
 from surewrite.backends.endpoints import endpoint_at
 from surewrite.backends.http_attempts import HttpAttempts
 from surewrite.backends.signing import Credentials
-from surewrite.backends.wire_asynchronous import async_wire_backend
-from surewrite.backends.wire_blocking import wire_backend
+from surewrite.backends.wire_asynchronous import AsynchronousWire
+from surewrite.backends.wire_blocking import BlockingWire
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
 
@@ -31,7 +31,8 @@ class Client:
     def __init__(self, form: str, url: str, *, credentials: Any = KEYS, **options: Any) -> None:
         endpoint = endpoint_at(url, environ={})
         self.form = form
-        self.wire: Any = wire_backend(endpoint, credentials, **options) if form == "blocking" else async_wire_backend(endpoint, credentials, **options)
+        wire = BlockingWire if form == "blocking" else AsynchronousWire
+        self.wire: Any = wire(HttpAttempts(endpoint, credentials, **options))
 
     @property
     def attempts(self) -> HttpAttempts:

@@ -14,7 +14,8 @@ from tests.backends.hostile_server import Peer, echo, hostile_server, reply
 
 from surewrite.backends.boto3_client import AsyncBoto3ClientBackend, Boto3ClientBackend, boto3_session_settings, is_boto3_client, is_boto3_session
 from surewrite.backends.endpoints import Endpoint
-from surewrite.backends.wire_blocking import wire_backend
+from surewrite.backends.http_attempts import HttpAttempts
+from surewrite.backends.wire_blocking import BlockingWire
 from surewrite.core.answers import Answer, NoAnswer, NotSent, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.errors import InvalidRequest
@@ -126,7 +127,7 @@ class TestWhichClients:
             session = boto3.Session(aws_access_key_id="AKIDSESSION", aws_secret_access_key="secret", aws_session_token="token", region_name="sa-east-1")
             endpoint, credentials = boto3_session_settings(session)
             assert endpoint == Endpoint(False, "127.0.0.1", server.port, "/", "sa-east-1")
-            wire = wire_backend(endpoint, credentials)
+            wire = BlockingWire(HttpAttempts(endpoint, credentials))
             assert wire.send(PUT, 5.0) == Success({"Attributes": {"Echo": {"S": "shop"}}}, server_time=AT)
             wire.close()
             (request,) = server.received

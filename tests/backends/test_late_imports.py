@@ -22,9 +22,10 @@ def test_a_wire_to_this_machine_loads_no_botocore():
         "import sys\n"
         "from surewrite.backends.endpoints import endpoint_at\n"
         "from surewrite.backends.credentials import find_credentials\n"
-        "from surewrite.backends.wire_blocking import wire_backend\n"
+        "from surewrite.backends.http_attempts import HttpAttempts\n"
+        "from surewrite.backends.wire_blocking import BlockingWire\n"
         "endpoint = endpoint_at('http://127.0.0.1:8000')\n"
-        "wire_backend(endpoint, find_credentials(endpoint, {}))\n"
+        "BlockingWire(HttpAttempts(endpoint, find_credentials(endpoint, {})))\n"
         "print([name for name in ('httptools', 'orjson', 'botocore', 'boto3', 'asyncio') if name in sys.modules])"
     )
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout

@@ -47,7 +47,7 @@ def is_boto3_client(target: object) -> bool:
 
 
 def boto3_session_settings(session: Any) -> tuple[Endpoint, CredentialSource]:
-    """Endpoint and credentials of a ``boto3.Session``, for ``wire_backend`` and ``async_wire_backend``. Reads AWS's configuration file.
+    """Endpoint and credentials of a ``boto3.Session``, for ``HttpAttempts``. Reads AWS's configuration file.
 
     Raises:
         InvalidRequest: The session has no region.

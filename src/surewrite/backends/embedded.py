@@ -24,9 +24,7 @@ _shared: Final[dict[str, Service]] = {}
 _sharing: Final = Lock()
 
 
-class EmbeddedBackend:
-    """Sends requests to a service in this process, in the caller's thread. A service that the backend ``owns`` is closed with it."""
-
+class _Embedded:
     def __init__(self, service: Service, name: str = "embedded", *, owns: bool = False) -> None:
         self._service = service
         self._traits = _traits(service, name)
@@ -40,6 +38,10 @@ class EmbeddedBackend:
     @property
     def service(self) -> Service:
         return self._service
+
+
+class EmbeddedBackend(_Embedded):
+    """Sends requests to a service in this process, in the caller's thread. A service that the backend ``owns`` is closed with it."""
 
     def send(self, request: Request, timeout: float) -> Answer:
         """Execute one request; a store on disk waits at most ``timeout`` seconds for its lock.
@@ -56,26 +58,12 @@ class EmbeddedBackend:
         self._closed = True
 
 
-class AsyncEmbeddedBackend:
+class AsyncEmbeddedBackend(_Embedded):
     """The same, awaited.
 
     A service in memory is called on the loop itself. One on disk is called in a thread of the loop's default executor; a
     cancelled or late call is then left to finish, so its write may still take effect.
     """
-
-    def __init__(self, service: Service, name: str = "embedded", *, owns: bool = False) -> None:
-        self._service = service
-        self._traits = _traits(service, name)
-        self._owns = owns
-        self._closed = False
-
-    @property
-    def traits(self) -> EndpointTraits:
-        return self._traits
-
-    @property
-    def service(self) -> Service:
-        return self._service
 
     async def send(self, request: Request, timeout: float) -> Answer:
         """Execute one request; ``NoAnswer`` after ``timeout`` seconds, if the store waits for a disk. Raises ``InvalidRequest`` once closed."""

@@ -14,6 +14,7 @@ from surewrite.errors import InvalidRequest
 if TYPE_CHECKING:
     from surewrite.backends.credentials import CredentialSource
     from surewrite.backends.endpoints import Endpoint
+    from surewrite.backends.http_attempts import HttpAttempts
     from surewrite.drivers.backend import AsyncBackend, Backend
 
 _EMBEDDED = ("memory:", "file:")
@@ -34,9 +35,9 @@ def backend_for(target: object | None) -> Backend:
         from surewrite.backends.boto3_client import Boto3ClientBackend
 
         return Boto3ClientBackend(target)
-    from surewrite.backends.wire_blocking import wire_backend
+    from surewrite.backends.wire_blocking import BlockingWire
 
-    return wire_backend(*_wire_settings(target))
+    return BlockingWire(_attempts_at(target))
 
 
 def async_backend_for(target: object | None) -> AsyncBackend:
@@ -51,9 +52,9 @@ def async_backend_for(target: object | None) -> AsyncBackend:
         from surewrite.backends.boto3_client import AsyncBoto3ClientBackend
 
         return AsyncBoto3ClientBackend(target)
-    from surewrite.backends.wire_asynchronous import async_wire_backend
+    from surewrite.backends.wire_asynchronous import AsynchronousWire
 
-    return async_wire_backend(*_wire_settings(target))
+    return AsynchronousWire(_attempts_at(target))
 
 
 def is_backend(target: object) -> bool:
@@ -67,6 +68,12 @@ def _is_boto3_client(target: object) -> bool:
     from surewrite.backends.boto3_client import is_boto3_client
 
     return is_boto3_client(target)
+
+
+def _attempts_at(target: object | None) -> HttpAttempts:
+    from surewrite.backends.http_attempts import HttpAttempts
+
+    return HttpAttempts(*_wire_settings(target))
 
 
 def _wire_settings(target: object | None) -> tuple[Endpoint, CredentialSource]:

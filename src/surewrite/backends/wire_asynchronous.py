@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-import time
-from collections.abc import Callable
 from typing import assert_never
 
 from surewrite.backends.awaiting import future_done, socket_ready
-from surewrite.backends.credentials import CredentialSource
-from surewrite.backends.endpoints import Endpoint
-from surewrite.backends.http_attempts import CONNECT_SECONDS, IDLE_CONNECTIONS_MAX, FutureWait, HttpAttempts, SocketWait
+from surewrite.backends.http_attempts import FutureWait, HttpAttempts, SocketWait
 from surewrite.backends.loop_watches import watch_for
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
@@ -63,30 +58,6 @@ class AsynchronousWire:
         Those of a loop that runs in another thread are closed at its next turn.
         """
         self._attempts.idle.close()
-
-
-def async_wire_backend(
-    endpoint: Endpoint,
-    credentials: CredentialSource,
-    *,
-    connect_timeout: float = CONNECT_SECONDS,
-    read_timeout: float | None = None,
-    idle_connections_max: int = IDLE_CONNECTIONS_MAX,
-    wall_clock: Callable[[], float] = time.time,
-    tls: ssl.SSLContext | None = None,
-) -> AsynchronousWire:
-    """The same as ``wire_backend`` for asyncio. Needs no running loop."""
-    return AsynchronousWire(
-        HttpAttempts(
-            endpoint,
-            credentials,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            idle_connections_max=idle_connections_max,
-            wall_clock=wall_clock,
-            tls=tls,
-        )
-    )
 
 
 async def _waited(asked: SocketWait | FutureWait) -> bool:

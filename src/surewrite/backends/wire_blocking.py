@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ssl
-import time
-from collections.abc import Callable
 from concurrent.futures import wait
 from typing import assert_never
 
-from surewrite.backends.credentials import CredentialSource
-from surewrite.backends.endpoints import Endpoint
-from surewrite.backends.http_attempts import CONNECT_SECONDS, IDLE_CONNECTIONS_MAX, FutureWait, HttpAttempts, SocketWait
+from surewrite.backends.http_attempts import FutureWait, HttpAttempts, SocketWait
 from surewrite.core.answers import Answer
 from surewrite.core.requests import Request
 from surewrite.core.traits import EndpointTraits
@@ -52,36 +47,6 @@ class BlockingWire:
     def close(self) -> None:
         """Close the idle connections at once, the others after their answer. A closed wire sends nothing more."""
         self._attempts.idle.close()
-
-
-def wire_backend(
-    endpoint: Endpoint,
-    credentials: CredentialSource,
-    *,
-    connect_timeout: float = CONNECT_SECONDS,
-    read_timeout: float | None = None,
-    idle_connections_max: int = IDLE_CONNECTIONS_MAX,
-    wall_clock: Callable[[], float] = time.time,
-    tls: ssl.SSLContext | None = None,
-) -> BlockingWire:
-    """A blocking backend that sends to ``endpoint``. Does no network input or output; for https it loads the trusted certificates.
-
-    The parameters are those of ``HttpAttempts``; ``tls`` replaces the system's trust.
-
-    Raises:
-        InvalidRequest: ``AWS_CA_BUNDLE`` cannot be read.
-    """
-    return BlockingWire(
-        HttpAttempts(
-            endpoint,
-            credentials,
-            connect_timeout=connect_timeout,
-            read_timeout=read_timeout,
-            idle_connections_max=idle_connections_max,
-            wall_clock=wall_clock,
-            tls=tls,
-        )
-    )
 
 
 def _waited(asked: SocketWait | FutureWait) -> bool:

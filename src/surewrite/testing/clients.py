@@ -46,12 +46,14 @@ class _Client:
     """What both forms of client share. ``disk`` survives crashes, which ``restarts`` counts."""
 
     blocking = False
+    db: Any
 
     def __init__(self, world: WorldOfClient, name: str, body: Callable[[Any], Any], skew_seconds: float) -> None:
         self.world = world
         self.name = name
         self.disk: dict[str, Any] = {}
         self.restarts = 0
+        self._tables: dict[str, Any] = {}
         self._body = body
         self._skew = skew_seconds
         self._counters = Counters(_id_prefix(name, len(world.clients)))
@@ -142,6 +144,14 @@ class _Client:
     def _open(self) -> None:
         raise AssertionError("a client is of one form or the other")
 
+    def _table(self, name: str | None) -> Any:
+        name = name or self.world.usual_table
+        found = self._tables.get(name)
+        if found is None:
+            layout = self.world.layout(name)
+            found = self._tables[name] = self.db.table(name, key=layout.key, discriminator=layout.discriminator, stamp=layout.stamp, birth=layout.birth)
+        return found
+
     def _pause_seconds(self, most: float) -> float:
         self._counters.choices += 1
         return self.world.choices.seconds((self.name, self._counters.choices, "pause"), most, 0.0)
@@ -154,11 +164,7 @@ class AsyncClient(_Client):
 
     def table(self, name: str | None = None) -> AsyncTable:
         """A table of this client's database, as ``world.table`` describes it; the first one without a name."""
-        name = name or self.world.usual_table
-        found = self._tables.get(name)
-        if found is None:
-            layout = self.world.layout(name)
-            found = self._tables[name] = self.db.table(name, key=layout.key, discriminator=layout.discriminator, stamp=layout.stamp, birth=layout.birth)
+        found: AsyncTable = self._table(name)
         return found
 
     def of(self, entity: type[E], table: str | None = None) -> AsyncEntityTable[E]:
@@ -182,7 +188,7 @@ class AsyncClient(_Client):
 
     def _open(self) -> None:
         environment = self._environment()
-        self._tables: dict[str, AsyncTable] = {}
+        self._tables.clear()
         self.db = AsyncDatabase(SimulatedAsyncDriver(self.process, environment.traits), environment)
 
     def _begin(self) -> Any:
@@ -200,11 +206,7 @@ class BlockingClient(_Client):
 
     def table(self, name: str | None = None) -> Table:
         """A table of this client's database, as ``world.table`` describes it; the first one without a name."""
-        name = name or self.world.usual_table
-        found = self._tables.get(name)
-        if found is None:
-            layout = self.world.layout(name)
-            found = self._tables[name] = self.db.table(name, key=layout.key, discriminator=layout.discriminator, stamp=layout.stamp, birth=layout.birth)
+        found: Table = self._table(name)
         return found
 
     def of(self, entity: type[E], table: str | None = None) -> EntityTable[E]:
@@ -228,7 +230,7 @@ class BlockingClient(_Client):
 
     def _open(self) -> None:
         environment = self._environment()
-        self._tables: dict[str, Table] = {}
+        self._tables.clear()
         self.db = Database(SimulatedBlockingDriver(self.process, environment.traits), environment)
 
 
