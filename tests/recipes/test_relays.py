@@ -311,6 +311,45 @@ def test_a_relay_that_dies_between_publish_and_delete_publishes_again(world: Wor
     assert waiting(world) == []
 
 
+def held_by_the_dead(world: World, buckets: int, *, seconds: float) -> None:
+    for bucket in range(buckets):
+        world.other.of(LeaseRecord).create(LeaseRecord(name=f"outbox o 1 {bucket}", fence=1, duration_seconds=seconds, owner="dead"))
+
+
+def test_a_relay_that_is_made_anew_for_each_pass_takes_over_from_the_dead_where_its_pass_waits(world: World) -> None:
+    broker = Broker()
+    held_by_the_dead(world, 4, seconds=10.0)
+    for key in "adhl":
+        emitted(world, 1, 2, key=key, buckets=4)
+    for _ in range(3):
+        assert run(world, relay(world, broker, buckets=4).run_once()).busy == 4
+        world.time.advance(11.0)
+    began = world.time.monotonic
+    found = run(world, relay(world, broker, buckets=4).run_once(wait_seconds=10.0))
+    assert (found.published, found.busy, waiting(world)) == (8, 0, [])
+    assert {delivery.fence for delivery in broker.deliveries} == {2}
+    # The leases of all four ran out side by side.
+    assert world.time.monotonic - began <= 12.0
+
+
+def test_a_pass_waits_no_longer_than_it_was_told_for_what_another_relay_holds(world: World) -> None:
+    broker = Broker()
+    held_by_the_dead(world, 1, seconds=30.0)
+    emitted(world, 1)
+    began = world.time.monotonic
+    found = run(world, relay(world, broker).run_once(wait_seconds=5.0))
+    assert (found.published, found.busy, waiting(world)) == (0, 1, ["k#1"])
+    assert 5.0 <= world.time.monotonic - began < 6.0
+
+
+def test_a_pass_that_nobody_keeps_waiting_does_not_wait(world: World) -> None:
+    broker = Broker()
+    emitted(world, 1)
+    began = world.time.monotonic
+    assert run(world, relay(world, broker).run_once(wait_seconds=30.0)).published == 1
+    assert world.time.monotonic - began < 1.0
+
+
 @pytest.mark.parametrize("fault", [LoseAnswer(), LoseRequest()], ids=["answer lost", "request lost"])
 @pytest.mark.parametrize("operation", ["Query", "DeleteItem", "PutItem", "UpdateItem", "TransactGetItems"])
 def test_a_lost_request_or_answer_costs_neither_an_event_nor_its_order(world: World, fault: Any, operation: str) -> None:

@@ -133,7 +133,8 @@ class Relay:
     events of its key waiting and tries again in the next pass; ``"skip"`` sets it aside (``outbox.set_aside()``), says so to
     ``on_skip``, and goes on with the next one. Any number of relays may run: each bucket has one at a time, by a lease,
     which takes ``lease_seconds`` to pass on after a death. ``publish_timeout_seconds`` must be well below it. Keep one
-    object of this class for as long as a process relays: it remembers since when the leases of others stand still.
+    object of this class for as long as a process relays: it remembers since when the leases of others stand still. A program
+    that makes it anew for each pass says ``run_once(wait_seconds=...)``.
 
     Costs a read unit for each bucket a pass. A bucket where something waits costs its events' read, and of the lease a read unit, two write
     units and one for each renewal; each event its delete, and two read units where the event before it was not published by the same pass.
@@ -166,9 +167,13 @@ class Relay:
             bucket: Lease(outbox.table, f"outbox {outbox.name} {bucket.epoch} {bucket.number}", duration_seconds=lease_seconds) for bucket in outbox.buckets
         }
 
-    def run_once(self) -> Operation[RelayProgress]:
-        """Publish what waits now, but for buckets that another relay holds. Raises the error of a call that the service does not answer; run it again then."""
-        return Operation(lambda: self._pass(_Tally(), _never))
+    def run_once(self, *, wait_seconds: float = 0.0) -> Operation[RelayProgress]:
+        """Publish what waits now, but for buckets that another relay holds. Raises the error of a call that the service does not answer; run it again then.
+
+        Those buckets are waited for up to ``wait_seconds`` together, after the others. With the lease's length, or more, the pass takes
+        over from a relay that died; with less, an object of this class that has seen them for too short a time leaves them (``busy``).
+        """
+        return Operation(lambda: self._pass(_Tally(), _never, wait_seconds))
 
     def run(self, *, stop: Callable[[], Any], idle_seconds: float = 1.0) -> Operation[RelayProgress]:
         """Pass after pass, until ``stop()`` is true; asked between events too. Pauses up to ``idle_seconds`` after a pass that published nothing."""
@@ -184,31 +189,39 @@ class Relay:
             before = tally.published
             tally.oldest_at, tally.lag_seconds = None, 0.0
             tally.blocked.clear()
-            yield from self._pass(tally, stop)
+            yield from self._pass(tally, stop, 0.0)
             if tally.published == before:
                 share = yield from random_number()
                 yield from pause(idle_seconds * (0.5 + share / 2))
         return tally.progress()
 
-    def _pass(self, tally: _Tally, stop: Callable[[], Any]) -> Steps[RelayProgress]:
+    def _pass(self, tally: _Tally, stop: Callable[[], Any], wait_seconds: float) -> Steps[RelayProgress]:
         buckets = self.outbox.buckets
         # Relays begin at different buckets, so that they meet less. An older epoch is no more urgent: its rows are looked for anyway.
         share = yield from random_number()
         first = int(share * len(buckets))
+        busy: list[Bucket] = []
         for bucket in (*buckets[first:], *buckets[:first]):
             if (yield from call_user(stop)):
                 break
             waiting = yield from self.outbox.waiting_in(bucket, limit=1).next_page()
-            if waiting:
-                yield from self._serve(bucket, tally, stop)
+            if waiting and not (yield from self._serve(bucket, tally, stop, 0.0)):
+                busy.append(bucket)
+        looked = yield from now()
+        for bucket in busy:
+            # Each lease was looked at before, so that they run out side by side.
+            moment = yield from now()
+            left = looked.monotonic + wait_seconds - moment.monotonic
+            if wait_seconds <= 0.0 or not (yield from self._serve(bucket, tally, stop, max(0.0, left))):
+                tally.busy += 1
         return tally.progress()
 
-    def _serve(self, bucket: Bucket, tally: _Tally, stop: Callable[[], Any]) -> Steps[None]:
+    def _serve(self, bucket: Bucket, tally: _Tally, stop: Callable[[], Any], wait_seconds: float) -> Steps[bool]:
+        """Publish what waits in a bucket. False where another relay holds it."""
         lease = self._leases[bucket]
-        hold = yield from lease.acquire().steps()
+        hold = yield from lease.acquire(wait_seconds=wait_seconds).steps()
         if not isinstance(hold, Hold):
-            tally.busy += 1
-            return
+            return False
         drain = _Drain(bucket, lease, hold)
         try:
             yield from self._drain(drain, tally, stop)
@@ -221,6 +234,7 @@ class Relay:
             yield from lease.release(drain.hold).steps()
         else:
             tally.lost += 1
+        return True
 
     def _drain(self, drain: _Drain, tally: _Tally, stop: Callable[[], Any]) -> Steps[None]:
         pages = self.outbox.waiting_in(drain.bucket)
