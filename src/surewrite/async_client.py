@@ -436,7 +436,8 @@ def connect_async(
     ``target`` is ``"memory:"`` for a fresh embedded engine, ``"memory:NAME"`` for one shared by that name in the process,
     ``"file:PATH"`` for one on disk, a URL such as ``"http://127.0.0.1:8000"``, a ``boto3.Session``, a boto3 client whose own
     resends are off, or nothing for DynamoDB itself with the region and credentials that boto3 would find.
-    ``timeout`` bounds one attempt and ``deadline`` a whole call, in seconds. ``observer`` gets an ``Observation`` of each
+    ``timeout`` bounds one attempt and ``deadline`` a whole call, in seconds; settling a transaction in doubt may take as long
+    again, and what makes several calls has a deadline for each. ``observer`` gets an ``Observation`` of each
     attempt, conflict, recovery and unknown outcome. ``clock`` and ``chance`` replace time and randomness in tests.
     """
     backend: AsyncBackend = async_backend_for(target)
