@@ -11,7 +11,7 @@ from surewrite.core import limits
 from surewrite.core.values import Item, item_size
 from surewrite.engine.capacity import Charges, collection_metrics, read_units, wanted_capacity
 from surewrite.engine.context import Context, Place
-from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.faults import ServiceError, serialization, validation
 from surewrite.engine.item_operations import read_projection, shown
 from surewrite.engine.key_validation import KEY_MISMATCH, check_key, check_key_paths
 from surewrite.engine.legacy_parameters import ATTRIBUTES_TO_GET, require_one_style
@@ -157,7 +157,7 @@ def _read_entries(body: Mapping[str, Any]) -> list[_Entry]:
     _require_some(body["RequestItems"], "BatchWriteItem")
     listed: list[Any] = list(body["RequestItems"].values())
     if not all(isinstance(entries, (list, tuple)) for entries in listed):
-        raise ServiceError("SerializationException", "Unexpected field type")
+        raise serialization("Unexpected field type")
     if not all(1 <= len(entries) <= limits.BATCH_WRITES for entries in listed):
         bounds = f"[Member must have length less than or equal to {limits.BATCH_WRITES}, Member must have length greater than or equal to 1]"
         require_none(broken(body["RequestItems"], "requestItems", [f"Map value must satisfy constraint: {bounds}"]))

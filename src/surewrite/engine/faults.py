@@ -49,3 +49,8 @@ class ServiceError(Exception):
 def validation(message: str) -> ServiceError:
     """A ValidationException: the request is malformed and nothing was looked at or changed."""
     return ServiceError("ValidationException", message)
+
+
+def serialization(message: str) -> ServiceError:
+    """A SerializationException: the JSON of the request does not have the types of the service's model."""
+    return ServiceError("SerializationException", message)

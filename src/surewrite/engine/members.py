@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
 from surewrite.core import limits
-from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.faults import ServiceError, serialization, validation
+from surewrite.engine.validation import parser_text
 
 Shape = Literal["string", "boolean", "integer", "map", "list"]
 Reported = Literal["all", "table first", "first"]
@@ -108,7 +109,7 @@ def require_none(faults: Sequence[str]) -> None:
 def require_map(value: object, what: str) -> Mapping[str, Any]:
     """``value`` as a JSON object; raises SerializationException where it is none."""
     if not isinstance(value, Mapping):
-        raise ServiceError("SerializationException", f"Unexpected value type in payload: {what} must be a map")
+        raise serialization(f"Unexpected value type in payload: {what} must be a map")
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -116,7 +117,7 @@ def _require_unicode(value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ServiceError("SerializationException", "The text is not well-formed Unicode") from None
+        raise serialization("The text is not well-formed Unicode") from None
 
 
 def _fits(value: object, member: Member) -> bool:
@@ -129,22 +130,8 @@ def _fits(value: object, member: Member) -> bool:
 
 def _wrong_shape(value: object, member: Member) -> ServiceError:
     target = _SHAPE_NAMES[member.shape]
-    match value:
-        case bool():
-            text = f"{'TRUE' if value else 'FALSE'}_VALUE cannot be converted to {target}"
-        case int():
-            text = f"NUMBER_VALUE cannot be converted to {target}"
-        case float():
-            text = f"DECIMAL_VALUE cannot be converted to {target}"
-        case str() if target in {"List", "Map"}:
-            text = "Unexpected field type"
-        case str():
-            text = f"STRING_VALUE cannot be converted to {target}"
-        case Mapping():
-            text = "Start of structure or map found where not expected"
-        case _:
-            text = f"Unrecognized collection type class java.lang.{target}" if target not in {"List", "Map"} else "Start of list found where not expected"
-    return ServiceError("SerializationException", text)
+    elsewhere = "Start of list found where not expected" if target in {"List", "Map"} else f"Unrecognized collection type class java.lang.{target}"
+    return serialization(parser_text(value, target) or elsewhere)
 
 
 def _broken(value: Any, member: Member, prefix: str) -> list[str]:

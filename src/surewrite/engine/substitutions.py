@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from surewrite.core import limits
 from surewrite.core.values import AttributeValue, value_size
-from surewrite.engine.faults import ServiceError, validation
-from surewrite.engine.validation import check_name, check_value, serialization
+from surewrite.engine.faults import ServiceError, serialization, validation
+from surewrite.engine.validation import check_name, check_value
 
 _NAME: Final = re.compile(r"#[A-Za-z0-9_]+", re.ASCII)
 _VALUE: Final = re.compile(r":[A-Za-z0-9_]+", re.ASCII)

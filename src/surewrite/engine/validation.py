@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from surewrite.core import limits
 from surewrite.core.values import AttributeValue, Item, NotANumber, NumberOutOfRange, canonical_number, decode_binary, encode_binary, item_size
-from surewrite.engine.faults import ServiceError, validation
+from surewrite.engine.faults import ServiceError, serialization, validation
 
 INVALID: Final = "One or more parameter values were invalid: "
 LONG_TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY", "NULL": "NULL", "BOOL": "BOOLEAN", "L": "LIST", "M": "MAP"}
@@ -87,11 +87,6 @@ def check_depth(value: AttributeValue, level: int) -> None:
     elif "L" in value:
         for element in value["L"]:
             check_depth(element, level + 1)
-
-
-def serialization(message: str) -> ServiceError:
-    """A SerializationException: the JSON of the request does not have the types of the service's model."""
-    return ServiceError("SerializationException", message)
 
 
 def _checked(value: object, level: int) -> AttributeValue:
@@ -229,24 +224,31 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
-def _wrong_type(content: object, target: str) -> ServiceError:
+def parser_text(content: object, target: str) -> str | None:
+    """What the service's parser says where content of a request is no ``target``; ``None`` where that depends on the place."""
     match content:
         case bool():
-            text = f"{'TRUE' if content else 'FALSE'}_VALUE cannot be converted to {target}"
+            return f"{'TRUE' if content else 'FALSE'}_VALUE cannot be converted to {target}"
         case int():
-            text = f"NUMBER_VALUE cannot be converted to {target}"
+            return f"NUMBER_VALUE cannot be converted to {target}"
         case float():
-            text = f"DECIMAL_VALUE cannot be converted to {target}"
+            return f"DECIMAL_VALUE cannot be converted to {target}"
         case str() if target in {"List", "Map"}:
-            text = "Unexpected field type"
+            return "Unexpected field type"
         case str():
-            text = f"STRING_VALUE cannot be converted to {target}"
+            return f"STRING_VALUE cannot be converted to {target}"
         case Mapping():
-            text = "Start of structure or map found where not expected"
+            return "Start of structure or map found where not expected"
+        case _:
+            return None
+
+
+def _wrong_type(content: object, target: str) -> ServiceError:
+    match content:
         case list() | tuple():
             text = "Start of list found where not expected"
         case None:
             return validation(EMPTY_VALUE)
         case _:
-            text = "Unexpected value type in payload"
+            text = parser_text(content, target) or "Unexpected value type in payload"
     return serialization(text)
