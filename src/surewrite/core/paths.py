@@ -207,56 +207,42 @@ class NumberPath(OrderedPath[O, T]):
         return Operand(self.owner, Arithmetic(operator, self._encoded(constant), right))
 
 
-class TextPath(OrderedPath[O, T]):
+class SequencePath(OrderedPath[O, T]):
+    """A path to a text or to a binary value, of which parts can be looked for."""
+
+    __slots__ = ()
+
+    def begins_with(self, prefix: T | Path[O, T]) -> Condition[O]:
+        """What is stored begins with ``prefix``."""
+        return self._function("begins_with", self._right(prefix))
+
+    def contains(self, part: T | Path[O, T]) -> Condition[O]:
+        """``part`` stands in what is stored."""
+        return self._function("contains", self._right(part))
+
+    def is_prefix_of(self, whole: T) -> Condition[O]:
+        """``whole`` begins with what is stored here."""
+        return self._is_operand_of("begins_with", whole)
+
+    def is_part_of(self, whole: T) -> Condition[O]:
+        """What is stored here stands in ``whole``."""
+        return self._is_operand_of("contains", whole)
+
+    def size(self) -> PathSize[O]:
+        """The length of a text as the service counts it, or the number of bytes."""
+        return self._size()
+
+
+class TextPath(SequencePath[O, T]):
     """A path to a text."""
 
     __slots__ = ()
 
-    def begins_with(self, prefix: T | Path[O, T]) -> Condition[O]:
-        """The text begins with ``prefix``."""
-        return self._function("begins_with", self._right(prefix))
 
-    def contains(self, part: T | Path[O, T]) -> Condition[O]:
-        """``part`` stands in the text."""
-        return self._function("contains", self._right(part))
-
-    def is_prefix_of(self, whole: T) -> Condition[O]:
-        """``whole`` begins with the text that is stored here."""
-        return self._is_operand_of("begins_with", whole)
-
-    def is_part_of(self, whole: T) -> Condition[O]:
-        """The text that is stored here stands in ``whole``."""
-        return self._is_operand_of("contains", whole)
-
-    def size(self) -> PathSize[O]:
-        """The length of the text as the service counts it."""
-        return self._size()
-
-
-class BytesPath(OrderedPath[O, T]):
+class BytesPath(SequencePath[O, T]):
     """A path to a binary value."""
 
     __slots__ = ()
-
-    def begins_with(self, prefix: T | Path[O, T]) -> Condition[O]:
-        """The bytes begin with ``prefix``."""
-        return self._function("begins_with", self._right(prefix))
-
-    def contains(self, part: T | Path[O, T]) -> Condition[O]:
-        """``part`` stands in the bytes."""
-        return self._function("contains", self._right(part))
-
-    def is_prefix_of(self, whole: T) -> Condition[O]:
-        """``whole`` begins with the bytes that are stored here."""
-        return self._is_operand_of("begins_with", whole)
-
-    def is_part_of(self, whole: T) -> Condition[O]:
-        """The bytes that are stored here stand in ``whole``."""
-        return self._is_operand_of("contains", whole)
-
-    def size(self) -> PathSize[O]:
-        """The number of bytes."""
-        return self._size()
 
 
 def _element(codec: Codec[Any]) -> Codec[Any]:
