@@ -36,6 +36,21 @@ async def test_reads_see_an_item_that_ends_later_or_never(shop) -> None:
     assert await sessions.get(KEY) == never
 
 
+async def test_an_item_with_null_for_its_time_to_live_never_ends_for_reads_and_writes(shop, store) -> None:
+    """As other programs store a moment that is none."""
+    sessions = shop.of(Session)
+    await store({"pk": {"S": "SESSION#a"}, "sk": {"S": "SESSION"}, "_type": {"S": "SESSION"}, "id": {"S": "a"}, "ttl": {"NULL": True}})
+    assert (await sessions.get(KEY)).ends_at is None
+    assert [session.id async for session in sessions.query(Session.partition_of("a"))] == ["a"]
+    with pytest.raises(sw.AlreadyExists):
+        await sessions.create(Session(id="a"))
+    assert (await sessions.update(KEY, Session.hits.add(1))).hits == 1
+    session = await sessions.upsert(KEY, Session.hits.add(1), condition=Session.owner.not_exists())
+    assert session.hits == 2
+    session = await sessions.update(session, Session.hits.add(1), if_unchanged=True)
+    assert await sessions.delete(session, if_unchanged=True) == session
+
+
 async def test_a_moment_is_stored_in_whole_seconds_rounded_up(shop, stored) -> None:
     moment = datetime(2099, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
     session = await shop.of(Session).create(Session(id="a", ends_at=moment))

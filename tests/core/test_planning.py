@@ -89,7 +89,7 @@ OLD_NOTE = loaded(Note(id="a"), None, "-:old")
 OLD_TICKET = loaded(Ticket(id="a"), None, "-:old")
 OF_ACCOUNT = "(attribute_not_exists(_type) OR _type = ACCOUNT)"
 STAMPED = "_s = -:id, _b = if_not_exists(_b, -:id)"
-ALIVE = "(attribute_not_exists(ttl) OR ttl >= 1000)"
+ALIVE = "NOT (ttl < 1000)"
 
 
 def case(entity: type[Any], compile_plan: Any, guard: Guard, layout: TableLayout | None = None, **expected: str) -> Any:
@@ -179,7 +179,7 @@ CASES: dict[str, Any] = {
         lambda s: plan_upsert(s, TICKET, [Ticket.text.set("x")], OCCASION, NOTHING),
         Guard.IDEMPOTENT,
         update="SET text = x, id = a, _s = -:id, _b = if_not_exists(_b, -:id)",
-        when="attribute_not_exists(ttl) OR ttl >= 1000",
+        when=ALIVE,
     ),
     "upsert over an expired item": case(
         Ticket,

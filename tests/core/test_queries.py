@@ -81,7 +81,7 @@ def test_a_query_asks_for_the_type_and_for_what_has_not_ended(backend: Recorder,
     for placeholder, value in values.items():
         written = written.replace(placeholder, next(iter(value.values())))
     assert written == (
-        "pk = C#c AND begins_with(sk, O#) | (attribute_not_exists(_type) OR _type = ORDER) AND (attribute_not_exists(ttl) OR ttl >= 1000) AND total > 3"
+        "pk = C#c AND begins_with(sk, O#) | (attribute_not_exists(_type) OR _type = ORDER) AND NOT (ttl < 1000) AND total > 3"
     )
 
 

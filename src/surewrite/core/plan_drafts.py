@@ -17,6 +17,7 @@ from surewrite.core.expressions import (
     ConditionTree,
     Function,
     IfNotExists,
+    Not,
     Rendering,
     SetTo,
     Value,
@@ -89,15 +90,11 @@ class Draft:
         return found
 
     def not_expired(self) -> ConditionTree | None:
-        if self.names.time_to_live is None:
-            return None
-        ttl = attribute(self.names.time_to_live)
-        return any_of(not_exists(ttl), Compare(">=", ttl, Value({"N": str(self.occasion.seconds)})))
+        expired = self.expired()
+        return None if expired is None else Not(expired)
 
     def expired(self) -> ConditionTree | None:
-        if self.names.time_to_live is None:
-            return None
-        return Compare("<", attribute(self.names.time_to_live), Value({"N": str(self.occasion.seconds)}))
+        return None if self.names.time_to_live is None else is_expired_at(self.names.time_to_live, self.occasion.seconds)
 
     def absent(self) -> ConditionTree:
         """No item is stored, or only an expired one. Never "no time to live": that would take a permanent item for absent."""
@@ -227,6 +224,11 @@ class Draft:
 
 
 _STAND_IN_OCCASION = Occasion(Moment(float(SECONDS), float(SECONDS), 0.0), "")
+
+
+def is_expired_at(attribute_name: str, seconds: int) -> ConditionTree:
+    """The time to live lies before ``seconds`` since 1970. Where none is stored, or something else than a number, this does not hold, and its negation does."""
+    return Compare("<", attribute(attribute_name), Value({"N": str(seconds)}))
 
 
 def version_is(attribute_name: str, version: int | None) -> ConditionTree:

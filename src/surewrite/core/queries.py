@@ -16,10 +16,10 @@ from surewrite.core.asking import ask
 from surewrite.core.conditions import Condition
 from surewrite.core.cursors import cursor_text, digest_of, position_of
 from surewrite.core.effects import Steps, call_user, now
-from surewrite.core.expressions import Compare, ConditionTree, In, Rendering, Value, all_of, any_of, attribute, equals, names_judged, not_exists
+from surewrite.core.expressions import ConditionTree, In, Not, Rendering, Value, all_of, any_of, attribute, equals, names_judged, not_exists
 from surewrite.core.indexes import IndexKey
 from surewrite.core.keys import Partition, is_partition
-from surewrite.core.plan_drafts import tree_of
+from surewrite.core.plan_drafts import is_expired_at, tree_of
 from surewrite.core.plans import expired_before, stored_text
 from surewrite.core.requests import Request
 from surewrite.core.schemas import BoundIndex
@@ -147,7 +147,7 @@ class Reading:
         name = names.pop()
         if names or name is None or name in self._queried_keys():
             return None
-        return any_of(not_exists(attribute(name)), Compare(">=", attribute(name), Value({"N": str(seconds)})))
+        return Not(is_expired_at(name, seconds))
 
     def _queried_keys(self) -> tuple[str, ...]:
         return _key_names(self.scopes[0], self.index) if self.operation == "Query" else ()
