@@ -262,6 +262,17 @@ def test_poison_that_is_skipped_is_set_aside_and_told(world: World) -> None:
     assert (aside.number, aside.error, waiting(world)) == (2, "ValueError: refused a#2", [])
 
 
+def test_an_event_that_an_earlier_relay_published_is_not_said_to_be_set_aside(world: World) -> None:
+    """The earlier relay published it, lost its lease and deleted the row late, while this one was refused by the broker."""
+    broker, told = Broker("a#1"), []
+    emitted(world, 1, 2, key="a")
+    row = world.other.of(OutboxRow).get(OutboxRow.key_of("o", 1, 0, "a", 1))
+    world.follow(Step(Deliver(), Where(operations=("TransactWriteItems",)), before=("delete",)), delete=lambda: world.other.of(OutboxRow).delete(row))
+    found = run(world, relay(world, broker, poison="skip", on_skip=lambda delivery, _error: told.append(delivery.id)).run_once())
+    assert (broker.got, found.skipped, told, waiting(world)) == (["a#2"], (), [], [])
+    assert run(world, Outbox(world.db.table(TABLE), "o", buckets=1).set_aside()) == ()
+
+
 def test_what_to_do_about_poison_must_be_chosen(world: World) -> None:
     with pytest.raises(TypeError):
         Relay(Outbox(world.other, "o"), Broker())  # type: ignore[call-arg]

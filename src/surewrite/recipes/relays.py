@@ -348,13 +348,16 @@ class Relay:
         if not result and result.refusal_of(mine) is not None:
             drain.held = False
             return False
-        if not result and result.refusal_of(gone) is None and result.refusal_of(there) is None:
+        aside = bool(result) or result.refusal_of(there) is not None
+        if not aside and result.refusal_of(gone) is None:
             # Nothing told why; the next pass looks again.
             drain.stuck.add(row.ordering_key)
             tally.left(row)
             return True
-        # A refusal by the row or its copy: an earlier relay published it, or set it aside.
         drain.passed[row.ordering_key] = row.number
+        if not aside:
+            # The row went and its copy is not there: an earlier relay published it.
+            return True
         tally.skipped.append(row.id)
         if self._on_skip is not None:
             yield from call_user(self._on_skip, self._delivery(row, drain.hold, event=_readable(row)), failure)

@@ -108,7 +108,7 @@ class ShardedCounter:
         return Operation(lambda: self._exact_sum(checked))
 
     def reshard(self, shards: int) -> Operation[None]:
-        """Let programs that start from now on write to so many shards. Readers go on to sum over the most that there ever were. Two write units."""
+        """Let programs that start from now on write to so many shards. Readers go on to sum over the most that there ever were. Three write units."""
         checked = _checked(shards)
         return Operation(lambda: self._reshard(checked))
 
