@@ -57,6 +57,15 @@ def test_one_moment_in_two_time_zones_is_one_payload() -> None:
     assert fingerprint(datetime(2026, 1, 1, 12, tzinfo=UTC)) == fingerprint(datetime(2026, 1, 1, 13, tzinfo=timezone(timedelta(hours=1))))
 
 
+WEST, EAST = timezone(timedelta(hours=-5)), timezone(timedelta(hours=5))
+
+
+@pytest.mark.parametrize("payload", [datetime.max.replace(tzinfo=WEST), datetime.min.replace(tzinfo=EAST)])
+def test_a_moment_beyond_the_years_of_utc_is_refused(payload: datetime) -> None:
+    with pytest.raises(sw.InvalidRequest, match="outside of the years"):
+        fingerprint(payload)
+
+
 @pytest.mark.parametrize("payload", [object(), {1: 2}, float("nan"), Decimal("1e200"), datetime(2026, 1, 1), [complex(1)], "\ud800"])  # noqa: DTZ001 - the naive one is to be refused
 def test_what_has_no_canonical_form_is_refused(payload: object) -> None:
     with pytest.raises(sw.InvalidRequest):

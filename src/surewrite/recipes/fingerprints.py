@@ -85,4 +85,7 @@ def _number(value: Any) -> str:
 def _moment(value: datetime) -> str:
     if value.utcoffset() is None:
         raise InvalidRequest("the payload holds a datetime without a time zone, which is no moment: give it one")
-    return value.astimezone(UTC).isoformat(timespec="microseconds")
+    try:
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise InvalidRequest("the payload holds a datetime that in UTC is outside of the years 1 to 9999") from None
