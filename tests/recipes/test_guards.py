@@ -95,6 +95,17 @@ async def test_an_item_from_before_the_field_was_declared_is_in_the_state_that_i
 
 
 @BOTH
+async def test_null_is_the_state_that_it_reads_as(db, shop, exactly_once) -> None:
+    jobs, key = Guards(shop, Job), Job.key_of("j")
+    key_attributes = {"pk": {"S": "JOB#j"}, "sk": {"S": "JOB"}}
+    await db.execute("PutItem", {"TableName": shop.name, "Item": {**key_attributes, "id": {"S": "j"}, "worker": {"NULL": True}, "status": {"NULL": True}}})
+    assert await db.run(jobs.try_transition(key, Job.worker, None, "ann", exactly_once=exactly_once))
+    assert await db.run(jobs.try_transition(key, Job.status, "new", "busy", exactly_once=exactly_once))
+    found = await shop.of(Job).get(key)
+    assert (found.worker, found.status) == ("ann", "busy")
+
+
+@BOTH
 async def test_a_stock_never_falls_below_zero(db, shop, exactly_once) -> None:
     orders = Guards(shop, Order)
     await db.run(orders.create(Order(id="o1", stock=3)))

@@ -61,6 +61,14 @@ async def test_a_deleted_item_is_absent_and_its_tombstone_is_stored(db, shop) ->
     assert (await db.run(users.delete(User.key_of("nobody")))).outcome is NOT_FOUND
 
 
+async def test_an_item_with_null_for_the_moment_of_its_deletion_lives(db, shop) -> None:
+    item = {"pk": {"S": "USER#u1"}, "sk": {"S": "USER"}, "id": {"S": "u1"}, "deleted_at": {"NULL": True}, "ttl": {"NULL": True}}
+    await db.execute("PutItem", {"TableName": shop.name, "Item": item})
+    users = soft(shop)
+    assert [user.id async for user in shop.of(User).scan(filter=users.alive)] == ["u1"]
+    assert (await db.run(users.delete(KEY))).outcome is DELETED
+
+
 async def test_a_creation_over_a_tombstone_goes_on_from_its_version_with_a_new_birth(db, shop) -> None:
     users = soft(shop)
     first = await db.run(users.create(User(id="u1", name="Ann")))

@@ -195,6 +195,11 @@ def not_exists(name: Name) -> ConditionTree:
     return Function("attribute_not_exists", (name,))
 
 
+def reads_as_none(name: Name) -> ConditionTree:
+    """Nothing is stored under the path, or NULL, as other programs store what is none."""
+    return any_of(not_exists(name), Function("attribute_type", (name, Value({"S": "NULL"}))))
+
+
 def equals(name: Name, value: AttributeValue) -> ConditionTree:
     """The path holds exactly this value."""
     return Compare("=", name, Value(value))

@@ -15,7 +15,6 @@ from surewrite.core.expressions import (
     ChangeTree,
     Compare,
     ConditionTree,
-    Function,
     IfNotExists,
     Not,
     Rendering,
@@ -28,6 +27,7 @@ from surewrite.core.expressions import (
     exists,
     holds_on_absent,
     not_exists,
+    reads_as_none,
 )
 from surewrite.core.frames import FRAMES_MAX, SECONDS, STAMP_READ, STAMP_WRITTEN, VERSION_READ, VERSION_WRITTEN, Demanded, Frame, compiled, rendered
 from surewrite.core.guards import Mark
@@ -36,8 +36,6 @@ from surewrite.core.plans import Expected, Names, Plan, Verb, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.values import AttributeValue, Item, item_size, value_size
 from surewrite.errors import InvalidRequest
-
-_NULL_TYPE: AttributeValue = {"S": "NULL"}
 
 
 class Facts(TypedDict, total=False):
@@ -234,9 +232,7 @@ def is_expired_at(attribute_name: str, seconds: int) -> ConditionTree:
 def version_is(attribute_name: str, version: int | None) -> ConditionTree:
     """The item carries this version; ``None``: it carries none."""
     name = attribute(attribute_name)
-    if version is None:
-        return any_of(not_exists(name), Function("attribute_type", (name, Value(dict(_NULL_TYPE)))))
-    return equals(name, {"N": str(version)})
+    return reads_as_none(name) if version is None else equals(name, {"N": str(version)})
 
 
 def _has_stamp(attribute_name: str, stamp: str | None) -> ConditionTree:

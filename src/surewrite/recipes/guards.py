@@ -12,6 +12,7 @@ from surewrite.core import transactions, writes
 from surewrite.core.conditions import Change, Condition
 from surewrite.core.effects import Operation, Steps
 from surewrite.core.entities import EntityBase
+from surewrite.core.expressions import reads_as_none
 from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, VersionedKey, refuse_demand
 from surewrite.core.outcomes import Applied, Canceled, Outcome, Refusal, RefusalReason
@@ -185,9 +186,10 @@ class Guards(Generic[E]):
         self, key: Key[E], state: Path[E, V], before: V | None, after: V | None, changes: tuple[Change[E], ...], *, exactly_once: bool
     ) -> Steps[MaybeGuarded[E]]:
         field = self._field(state)
-        condition = state.not_exists() if before is None else state == before
+        without: Condition[E] = Condition(state.owner, reads_as_none(state.name))
+        condition = without if before is None else state == before
         if before is not None and field.has_default and field.when_absent() == before:
-            condition |= state.not_exists()
+            condition |= without
         guard: _Guard[E] = _Guard(condition, lambda item: getattr(item, field.name) == before, FailedGuard.STATE)
         change = state.remove() if after is None else state.set(after)
         return (yield from self._guarded(key, guard, (change, *changes), exactly_once=exactly_once))

@@ -13,7 +13,7 @@ from surewrite.core.conditions import Condition
 from surewrite.core.decisions import Guard
 from surewrite.core.effects import Moment, Operation, Steps, new_id, now
 from surewrite.core.entities import EntityBase, stored_state
-from surewrite.core.expressions import all_of
+from surewrite.core.expressions import all_of, reads_as_none
 from surewrite.core.keys import Key, refuse_demand
 from surewrite.core.outcomes import Applied, Outcome, RefusalReason
 from surewrite.core.paths import OrderedPath
@@ -97,6 +97,8 @@ class SoftDeletes(Generic[E]):
             raise InvalidRequest(f"{self._scope.entity}: soft deletes tell lives apart by stamp and birth, and this table has them switched off")
         if schema.time_to_live is None or expires.name.parts != (schema.time_to_live.stored_name,):
             raise InvalidRequest(f"{self._scope.entity}: tombstones expire by the time to live of the type: declare the field by sw.time_to_live()")
+        if deleted_at.name.parts == expires.name.parts:
+            raise InvalidRequest(f"{self._scope.entity}: deleted_at and expires are two fields: since when an item is deleted, and when its tombstone ends")
         if not 0 <= lateness_seconds_most < math.inf:
             raise InvalidRequest(f"{self._scope.entity}: lateness_seconds_most is 0 or more, and not for ever, not {lateness_seconds_most!r}")
         self._field = next(field.name for field in schema.fields if deleted_at.name.parts == (field.stored_name,))
@@ -104,7 +106,7 @@ class SoftDeletes(Generic[E]):
     @property
     def alive(self) -> Condition[E]:
         """The item is no tombstone: for conditions and filters."""
-        return self._deleted_at.not_exists()
+        return Condition(self._deleted_at.owner, reads_as_none(self._deleted_at.name))
 
     def get_or_none(self, key: Key[E]) -> Operation[E | None]:
         """The living item under the key, read consistently; ``None`` where there is none, or a tombstone."""
