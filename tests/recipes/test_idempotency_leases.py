@@ -10,8 +10,9 @@ import pytest
 from tests.schedules.world import TABLE, World
 
 import surewrite as sw
+from surewrite.recipes.effect_answers import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeaseLost
 from surewrite.recipes.idempotency import Idempotency
-from surewrite.recipes.idempotency_leases import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeasedEffects, LeaseLost
+from surewrite.recipes.idempotency_leases import LeasedEffects
 from surewrite.recipes.idempotency_records import AnswerNotKept, EffectDone, IdempotencyKeyReused, IdempotencyRecord
 from surewrite.testing.faults import ApplyLate, Deliver, LoseAnswer, LoseRequest, Reject, ServerError, Step, Where
 

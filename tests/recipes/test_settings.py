@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 import surewrite as sw
+from surewrite import Attribute, Entity
 from surewrite.recipes.settings import plain_name, whole_number
 
 recipes = sw.recipes
@@ -29,6 +32,13 @@ WHOLE_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "buckets of an epoch": lambda table, value: recipes.Outbox(table, "n", buckets={1: 16, 2: value}),
 }
 
+TIME_SPANS: dict[str, Callable[[Any, Any], Any]] = {
+    "a lease": lambda table, value: recipes.Lease(table, "n", duration_seconds=value),
+    "the lease of effects": lambda table, value: recipes.LeasedEffects(table, "n", after_lost="retake", lease_seconds=value),
+    "the lease of a relay": lambda table, value: recipes.Relay(recipes.Outbox(table, "o"), print, poison="skip", lease_seconds=value),
+    "publish_timeout_seconds": lambda table, value: recipes.Relay(recipes.Outbox(table, "o"), print, poison="skip", publish_timeout_seconds=value),
+}
+
 NAMED: dict[str, Callable[[Any, Any], Any]] = {
     "Outbox": recipes.Outbox,
     "Consumer": recipes.Consumer,
@@ -42,6 +52,23 @@ NAMED: dict[str, Callable[[Any, Any], Any]] = {
 def test_what_counts_is_a_whole_number_from_1(setting: str, value: Any) -> None:
     with sw.connect("memory:") as db, pytest.raises(sw.InvalidRequest, match="whole number"):
         WHOLE_NUMBERS[setting](db.table("shop"), value)
+
+
+class Tombstoned(Entity, discriminator="TOMBSTONED", partition_key="TOMBSTONED#{id}", sort_key="TOMBSTONED"):
+    id: Attribute[str]
+    ends_at: Attribute[datetime | None] = sw.time_to_live(default=None)
+
+
+def test_a_tombstone_does_not_tell_by_the_time_at_which_it_ends_that_it_is_one() -> None:
+    with sw.connect("memory:") as db, pytest.raises(sw.InvalidRequest, match="deleted_at and expires are two fields"):
+        recipes.SoftDeletes(db.table("shop"), Tombstoned, deleted_at=Tombstoned.ends_at, expires=Tombstoned.ends_at, lateness_seconds_most=60)
+
+
+@pytest.mark.parametrize("setting", TIME_SPANS)
+@pytest.mark.parametrize("value", [0, -1, True, "3", None, math.inf, math.nan], ids=repr)
+def test_a_time_is_a_number_of_seconds_above_0_and_not_for_ever(setting: str, value: Any) -> None:
+    with sw.connect("memory:") as db, pytest.raises(sw.InvalidRequest, match="seconds"):
+        TIME_SPANS[setting](db.table("shop"), value)
 
 
 @pytest.mark.parametrize("recipe", NAMED)

@@ -12,8 +12,9 @@ from surewrite import Attribute, VersionedEntity
 from surewrite.core.effects import Operation
 from surewrite.recipes.append import Append
 from surewrite.recipes.consumers import Consumer
+from surewrite.recipes.effect_answers import EffectRunning
 from surewrite.recipes.guards import Guards, Stopped
-from surewrite.recipes.idempotency_leases import EffectRunning, LeasedEffects
+from surewrite.recipes.idempotency_leases import LeasedEffects
 from surewrite.recipes.leases import Lease
 from surewrite.recipes.outbox import Outbox
 from surewrite.recipes.queue_batches import queue_batch

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from surewrite.recipes.counters import ExactCounter as ExactCounter
     from surewrite.recipes.counters import TransactionalCounter as TransactionalCounter
     from surewrite.recipes.counters import WindowedCounter as WindowedCounter
+    from surewrite.recipes.effect_answers import EffectClaim as EffectClaim
+    from surewrite.recipes.effect_answers import EffectNotKnown as EffectNotKnown
+    from surewrite.recipes.effect_answers import EffectRunning as EffectRunning
+    from surewrite.recipes.effect_answers import EffectStillRunning as EffectStillRunning
+    from surewrite.recipes.effect_answers import EffectUnknown as EffectUnknown
+    from surewrite.recipes.effect_answers import LeaseLost as LeaseLost
     from surewrite.recipes.guards import FailedGuard as FailedGuard
     from surewrite.recipes.guards import Guards as Guards
     from surewrite.recipes.guards import Kept as Kept
     from surewrite.recipes.guards import Stopped as Stopped
     from surewrite.recipes.idempotency import EffectRefused as EffectRefused
     from surewrite.recipes.idempotency import Idempotency as Idempotency
-    from surewrite.recipes.idempotency_leases import EffectClaim as EffectClaim
-    from surewrite.recipes.idempotency_leases import EffectNotKnown as EffectNotKnown
-    from surewrite.recipes.idempotency_leases import EffectRunning as EffectRunning
-    from surewrite.recipes.idempotency_leases import EffectStillRunning as EffectStillRunning
-    from surewrite.recipes.idempotency_leases import EffectUnknown as EffectUnknown
     from surewrite.recipes.idempotency_leases import LeasedEffects as LeasedEffects
-    from surewrite.recipes.idempotency_leases import LeaseLost as LeaseLost
     from surewrite.recipes.idempotency_records import AnswerNotKept as AnswerNotKept
     from surewrite.recipes.idempotency_records import EffectDone as EffectDone
     from surewrite.recipes.idempotency_records import IdempotencyKeyReused as IdempotencyKeyReused
@@ -107,13 +107,13 @@ _MODULES = {
     "Deletion": "soft_deletes",
     "DeletionOutcome": "soft_deletes",
     "Delivery": "relays",
-    "EffectClaim": "idempotency_leases",
+    "EffectClaim": "effect_answers",
     "EffectDone": "idempotency_records",
-    "EffectNotKnown": "idempotency_leases",
+    "EffectNotKnown": "effect_answers",
     "EffectRefused": "idempotency",
-    "EffectRunning": "idempotency_leases",
-    "EffectStillRunning": "idempotency_leases",
-    "EffectUnknown": "idempotency_leases",
+    "EffectRunning": "effect_answers",
+    "EffectStillRunning": "effect_answers",
+    "EffectUnknown": "effect_answers",
     "EventOutcome": "ordered_events",
     "ExactCounter": "counters",
     "FailedGuard": "guards",
@@ -129,7 +129,7 @@ _MODULES = {
     "Kept": "guards",
     "KeptHold": "leases",
     "Lease": "leases",
-    "LeaseLost": "idempotency_leases",
+    "LeaseLost": "effect_answers",
     "LeaseRecord": "leases",
     "LeaseState": "leases",
     "LeasedEffects": "idempotency_leases",

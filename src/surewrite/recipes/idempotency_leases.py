@@ -8,9 +8,7 @@ clock, which every answer tells: a call that comes in fresh must be able to judg
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar, assert_never, overload
 
 from surewrite.core import writes
@@ -23,6 +21,7 @@ from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
 from surewrite.recipes.documents import document_of, document_text
+from surewrite.recipes.effect_answers import EffectClaim, EffectNotKnown, EffectRunning, EffectStillRunning, EffectUnknown, LeaseLost
 from surewrite.recipes.idempotency_records import (
     HORIZON_SECONDS,
     NO_PAYLOAD,
@@ -36,6 +35,7 @@ from surewrite.recipes.idempotency_records import (
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Decorator, Runs, running
+from surewrite.recipes.settings import time_span
 from surewrite.recipes.user_work import WorkRefused, work_done
 
 A = TypeVar("A")
@@ -54,77 +54,9 @@ POLL_SECONDS_MAX: Final = 1.0
 HANDLER_MARGIN_SECONDS: Final = 1.0
 """A handler that is stopped at its deadline is certainly over this much later."""
 
+_LEASE: Final = "how long a lease lasts"
+
 AfterLost = Literal["retake", "refuse"]
-
-
-class LeaseLost(SurewriteError):
-    """The effect ran, but its claim was taken or ended before that could be recorded: another call may have run it too.
-
-    ``answer`` is what the effect gave.
-    """
-
-    def __init__(self, message: str, *, key: Any = None, answer: Any = None) -> None:
-        super().__init__(message, key=key)
-        self.answer = answer
-
-
-class EffectStillRunning(SurewriteError):
-    """Another call with this key is under way. Nothing was run; trying again later is safe. ``seconds_left`` is what its lease has left."""
-
-    def __init__(self, message: str, *, key: Any = None, seconds_left: float = 0.0) -> None:
-        super().__init__(message, key=key)
-        self.seconds_left = seconds_left
-
-
-class EffectUnknown(OutcomeUnknown):
-    """An earlier call with this key ran, or began to run, and its end was never recorded. Nothing was run by this one.
-
-    Look whether the effect took place, then say ``record_done(key, answer)`` or ``allow_again(key)``.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class EffectRunning:
-    """Another call holds the claim. False. ``seconds_left`` is what its lease has left, by the service's clock."""
-
-    seconds_left: float
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class EffectNotKnown:
-    """An earlier call began, and whether its effect took place is not known; under *refuse* it is not run again. False."""
-
-    attempt: int
-    owner: str
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-
-@dataclass(slots=True)
-class EffectClaim:
-    """The right of one call to run the effect of a key. ``attempt`` rises with each claim of the key: hand it on as a fencing number."""
-
-    key: str
-    record: IdempotencyRecord
-
-    @property
-    def attempt(self) -> int:
-        return self.record.attempt
-
-    @property
-    def owner(self) -> str:
-        return self.record.owner
-
-    def seconds_left(self, moment: Moment) -> float:
-        """What the lease has left at that moment, by the service's clock."""
-        return (self.record.lease_until or 0.0) - moment.server
-
-    def __bool__(self) -> Literal[True]:
-        return True
 
 
 class LeasedEffects:
@@ -158,7 +90,7 @@ class LeasedEffects:
         self._table = table
         self._records = records_of(table, operation, horizon_seconds, large_answers)
         self._after_lost: AfterLost = after_lost
-        self._lease_seconds = _checked(lease_seconds)
+        self._lease_seconds = time_span(lease_seconds, _LEASE)
         self._wait_seconds = wait_seconds
         self._not_done = not_done
 
@@ -301,7 +233,7 @@ class LeasedEffects:
         return key_text(key, f"the operation {self._records.operation!r}")
 
     def _checked_lease(self, seconds: float | None) -> float:
-        return self._lease_seconds if seconds is None else _checked(seconds)
+        return self._lease_seconds if seconds is None else time_span(seconds, _LEASE)
 
     # ----------------------------------------------------------------------------------------------------------- taking
 
@@ -467,12 +399,6 @@ class LeasedEffects:
             f"{self._records.operation}: the {what} of the claim may have been recorded: the service did not answer in {ROUNDS_MAX} rounds",
             key=self._records.key_of(key),
         )
-
-
-def _checked(lease_seconds: float) -> float:
-    if not 0.0 < lease_seconds < math.inf:
-        raise InvalidRequest(f"a lease lasts more than 0 seconds, and not for ever: {lease_seconds!r}")
-    return lease_seconds
 
 
 def _is_of(record: IdempotencyRecord, claim: EffectClaim) -> bool:

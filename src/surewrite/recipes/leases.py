@@ -22,7 +22,8 @@ from surewrite.core.outcomes import Refusal, RefusalReason
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import ScopedTable
 from surewrite.core.writes import NO_OPTIONS, create, update
-from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, WrongEntityType
+from surewrite.errors import OutcomeUnknown, SurewriteError, WrongEntityType
+from surewrite.recipes.settings import time_span
 
 R = TypeVar("R")
 
@@ -166,12 +167,10 @@ class Lease:
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, duration_seconds: float = DURATION_SECONDS) -> None:
-        if not duration_seconds > 0.0:
-            raise InvalidRequest(f"a lease lasts more than 0 seconds, not {duration_seconds!r}")
         self._scope = table.scope_of(LeaseRecord)
         self._key = LeaseRecord.key_of(name)
         self._name = name
-        self._duration_seconds = duration_seconds
+        self._duration_seconds = time_span(duration_seconds, "how long a lease lasts")
         self._seen: _Seen | None = None
 
     def acquire(self, *, wait_seconds: float = 0.0) -> Operation[Hold | NotAcquired]:

@@ -23,7 +23,7 @@ from surewrite.core.transactions import commit
 from surewrite.errors import InvalidRequest, SurewriteError, TransactionConflict
 from surewrite.recipes.leases import Hold, Lease
 from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow, PoisonRow
-from surewrite.recipes.settings import whole_number
+from surewrite.recipes.settings import time_span, whole_number
 from surewrite.recipes.user_work import work_done
 
 PASSES_MAX: Final = 1_000_000_000
@@ -154,7 +154,7 @@ class Relay:
     ) -> None:
         if poison not in ("block", "skip"):
             raise InvalidRequest('poison is "block", later events of the key wait, or "skip", they pass it')
-        if not 0.0 < publish_timeout_seconds <= lease_seconds / 2:
+        if time_span(publish_timeout_seconds, "publish_timeout_seconds") > time_span(lease_seconds, "lease_seconds") / 2:
             raise InvalidRequest(f"publish_timeout_seconds is at most half of lease_seconds, {lease_seconds}, not {publish_timeout_seconds!r}")
         self.outbox: Outbox = outbox
         self._publish = publish

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from surewrite.errors import InvalidRequest
 
 
@@ -10,6 +12,13 @@ def whole_number(value: object, what: str, *, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
         raise InvalidRequest(f"{what}: a whole number from 1 {'on' if most is None else f'to {most}'}, not {value!r}")
     return value
+
+
+def time_span(seconds: object, what: str) -> float:
+    """A setting that is a time in seconds, above 0 and not for ever. Raises ``InvalidRequest``, which names ``what`` it is."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0.0 < seconds < math.inf:
+        raise InvalidRequest(f"{what}: a number of seconds above 0 and not for ever, not {seconds!r}")
+    return seconds
 
 
 def plain_name(name: object, what: str) -> str:

@@ -18,7 +18,7 @@ from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.values import item_size, value_size
 from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled
-from surewrite.recipes.settings import whole_number
+from surewrite.recipes.settings import time_span, whole_number
 
 T = TypeVar("T")
 
@@ -100,15 +100,15 @@ class SmallList(Generic[P, T]):
     ) -> None:
         if duplicates not in ("part", "rows"):
             raise InvalidRequest('duplicates is "part", message ids in the parts, or "rows", as items')
-        if remember_seconds is not None and (duplicates == "part" or not remember_seconds > 0.0):
-            raise InvalidRequest(f'remember_seconds is how long rows are kept, more than 0 and with duplicates="rows", not {remember_seconds!r}')
+        if remember_seconds is not None and duplicates == "part":
+            raise InvalidRequest('remember_seconds is how long rows are kept: give it with duplicates="rows"')
         whole_number(part_bytes_most, "part_bytes_most")
         self._scope = table.scope_of(entity)
         self._rows = table.scope_of(ListedMessage) if duplicates == "rows" else None
         self._entity: Any = entity
         self._entries = entries
         self._part_bytes_most = part_bytes_most
-        self._remember_seconds = remember_seconds
+        self._remember_seconds = None if remember_seconds is None else time_span(remember_seconds, "remember_seconds")
         self._name = str(entries.name.parts[0])
         self._open: Condition[Any] = self._entity.sealed.not_exists()
         if len(self._scope.schema.key_names) < 2:

@@ -13,7 +13,8 @@ from surewrite.core.outcomes import Marker
 from surewrite.core.scopes import Options
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.writes import NO_OPTIONS
-from surewrite.recipes.idempotency_leases import EffectClaim, LeasedEffects
+from surewrite.recipes.effect_answers import EffectClaim
+from surewrite.recipes.idempotency_leases import LeasedEffects
 from surewrite.recipes.idempotency_records import IdempotencyRecord, Records
 from surewrite.recipes.outbox import Outbox, OutboxRow
 from surewrite.recipes.relays import Relay

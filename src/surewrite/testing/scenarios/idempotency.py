@@ -8,8 +8,9 @@ from typing import Any
 
 import surewrite as sw
 from surewrite import Attribute, Entity
+from surewrite.recipes.effect_answers import EffectClaim, EffectNotKnown
 from surewrite.recipes.idempotency import EffectRefused, Idempotency
-from surewrite.recipes.idempotency_leases import AfterLost, EffectClaim, EffectNotKnown, LeasedEffects
+from surewrite.recipes.idempotency_leases import AfterLost, LeasedEffects
 from surewrite.recipes.idempotency_records import EffectDone, IdempotencyRecord
 from surewrite.testing.clients import AsyncClient
 from surewrite.testing.scenario import Scenario
