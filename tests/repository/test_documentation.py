@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,16 @@ def test_the_examples_of_the_page_run(page: Path, tmp_path: Path, monkeypatch: p
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     targets = [found["target"] for found in LINK.finditer(page.read_text(encoding="utf-8"))]
     assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
+
+
+def test_the_source_distribution_has_what_the_pages_link_to() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    links = [
+        page.parent / found["target"] for page in LINKED_PAGES for found in LINK.finditer(page.read_text(encoding="utf-8")) if "://" not in found["target"]
+    ]
+    tops = {f"/{link.resolve().relative_to(REPOSITORY).parts[0]}" for link in links}
+    assert [top for top in sorted(tops) if not any(fnmatch(top, pattern) for pattern in patterns)] == []
 
 
 def write(directory: Path, text: str) -> Path:
