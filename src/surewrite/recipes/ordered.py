@@ -77,11 +77,11 @@ class _Judge(Generic[E]):
             if isinstance(outcome, Refused) and outcome.reason is RefusalReason.WRONG_ENTITY_TYPE:
                 raise outcome.error()
             entity: E | None = outcome.item
-            if entity is None:
+            found = None if entity is None else judge(self._scope.schema.to_item(entity))
+            if entity is None or (found is None and isinstance(outcome, Refused)):
+                # Not shown, or refused by an order that no entity shows: NULL, which reads as none.
                 item, entity = yield from self._stored(key, outcome)
-            else:
-                item = self._scope.schema.to_item(entity)
-            found = None if item is None else judge(item)
+                found = None if item is None else judge(item)
             if found is EventOutcome.TIE:
                 judged = yield from self._settle_tie(entity, propose)
                 if judged is not None:
