@@ -1,4 +1,4 @@
-"""The public names of the package are those that docs/reference.md lists, no more and no less."""
+"""The public names of the package and of its recipes are those that docs/reference.md lists, no more and no less."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import get_args, get_origin, get_type_hints
+
+import pytest
 
 import surewrite
 from surewrite import recipes
@@ -24,9 +26,11 @@ def exported() -> list[str]:
     return list(getattr(surewrite, "__all__", ()))
 
 
-def test_exports_are_the_documented_names() -> None:
-    documented = ROW.findall(REFERENCE.read_text(encoding="utf-8"))
-    assert sorted(exported()) == sorted(documented)
+@pytest.mark.parametrize("package", [surewrite, recipes], ids=lambda package: package.__name__)
+def test_exports_are_the_documented_names(package: ModuleType) -> None:
+    section = REFERENCE.read_text(encoding="utf-8").partition(f"## `{package.__name__}`\n")[2].partition("\n## ")[0]
+    names = exported() if package is surewrite else dir(package)
+    assert sorted(names) == sorted(ROW.findall(section))
 
 
 def test_every_export_exists() -> None:
