@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 from typing import Any
 
@@ -209,6 +210,34 @@ def test_c7_a_list_that_went_on_between_two_pages_is_read_again(world, reads) ->
         assert run(world, results.add(LIST, "m", "the message")) is ALREADY_STORED
     found = run(world, results.read(LIST))
     assert len(found) == 5
+    assert found.count("the message") == 1
+
+
+@pytest.mark.parametrize("reads", ["add", "read"])
+def test_c7_a_list_that_goes_on_in_each_reading_of_it_is_read_until_it_fits(world, reads) -> None:
+    """Three readings in a row show an open part and one behind it; the message came into the one that the third reading shows as open."""
+    results, others = (listed(table, part_bytes_most=390_000) for table in (world.table, world.other))
+
+    numbers = itertools.count()
+
+    def more(parts: int) -> None:
+        for _ in range(parts):
+            world.other_db.run(others.add(LIST, f"m{next(numbers)}", LARGE))
+
+    def message() -> None:
+        world.other_db.run(others.add(LIST, "m", "the message"))
+        more(1)
+
+    more(3)
+    # A page shows three parts. Before the last page of each reading the part that was shown last is left behind.
+    queries = Where(operations=("Query",))
+    grown = ((2, "one"), (4, "two"), (5, "one"), (8, "two"), (9, "message"))
+    steps = [Step(Deliver(), queries, nth=nth, before=(name,)) for nth, name in grown]
+    world.follow(*steps, one=lambda: more(1), two=lambda: more(2), message=message)
+    if reads == "add":
+        assert run(world, results.add(LIST, "m", "the message")) is ALREADY_STORED
+    found = run(world, results.read(LIST))
+    assert len(found) == 11
     assert found.count("the message") == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
@@ -28,8 +29,8 @@ PARTS_MAX: Final = 1_000
 PART_BYTES: Final = 16_384
 """An append is billed by the whole item, one write unit per started KB: so large a part costs 16 units an append."""
 
-ROUNDS_MAX: Final = 3
-"""How often a list is read again whose parts do not fit together. What stays so then was removed by somebody."""
+ROUNDS_MAX: Final = 8
+"""How often a list is read again whose parts do not fit together."""
 
 SIZE_CODES: Final = frozenset({"ValidationException", "ValidationError"})
 """What the service answers, alone and in a transaction, to an update that makes an item larger than 400 KB."""
@@ -119,7 +120,10 @@ class SmallList(Generic[P, T]):
             )
 
     def add(self, partition: Partition[P], message_id: str, entry: T) -> Operation[ListOutcome]:
-        """Put an entry at the end of the list, once for its message id. Raises ``OutcomeUnknown`` where nothing shows it: deliver the message again."""
+        """Put an entry at the end of the list, once for its message id.
+
+        Raises ``OutcomeUnknown`` where nothing shows it, and ``Throttled`` where others append too fast: deliver the message again.
+        """
         return Operation(lambda: self._add(partition, message_id, entry))
 
     def read(self, partition: Partition[P]) -> Operation[tuple[T, ...]]:
@@ -137,14 +141,16 @@ class SmallList(Generic[P, T]):
         """The parts as they were at one moment, as far as it matters.
 
         A query reads each part at its own moment: it may show one before a message came into it, and miss the next one, together
-        with one that was begun after both were full.
+        with one that was begun after both were full. A later query shows both as they stay; what it does not was removed by somebody.
         """
-        parts: list[P] = []
+        seen: frozenset[int] = frozenset()
         for _ in range(ROUNDS_MAX):
             parts = yield from self._parts(partition)
-            if all(part.sealed for part in parts[:-1]) and [part.part for part in parts] == list(range(1, len(parts) + 1)):
+            unfit = _unfit(parts)
+            if unfit <= seen:
                 return parts
-        return parts
+            seen = unfit
+        raise Throttled(f"{self._scope.entity}: the list went on in each of {ROUNDS_MAX} readings of it, so that none shows it whole: try again")
 
     def _parts(self, partition: Partition[P], *, last_only: bool = False) -> Steps[list[P]]:
         reading = queries.query((self._scope,), partition, Wanted(consistent=True, descending=last_only))
@@ -260,3 +266,9 @@ class SmallList(Generic[P, T]):
     def _key(self, partition: Partition[P], number: int) -> Target[P]:
         key: Target[P] = self._entity.key_of(**dict(partition.values), part=number)
         return key
+
+
+def _unfit(parts: Sequence[ListPart]) -> frozenset[int]:
+    """The numbers of parts that are missing, or open, although a later one is there."""
+    closed = {part.part for part in parts if part.sealed}
+    return frozenset(range(1, parts[-1].part)) - closed if parts else frozenset()
