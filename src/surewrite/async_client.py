@@ -16,10 +16,11 @@ from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key, Target
 from surewrite.core.observation import Observer
-from surewrite.core.outcomes import Canceled, Committed, Marker, Outcome
+from surewrite.core.outcomes import Canceled, Committed, Outcome
 from surewrite.core.plans import InDoubt
 from surewrite.core.retries import Attempt, ConflictKind
 from surewrite.core.scopes import Options
+from surewrite.core.table_actions import TableActions
 from surewrite.core.traits import EndpointTraits
 from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactional_reads import transact_get
@@ -198,43 +199,10 @@ class AsyncEntityTable(AsyncManyOfOneType[E]):
         return modified
 
 
-class AsyncActions:
+class AsyncActions(TableActions):
     """The actions of a transaction on one table: the entity says the type. Nothing is sent before the commit."""
 
-    __slots__ = ("_draft", "_table")
-
-    def __init__(self, table: AsyncTable, draft: TransactionDraft) -> None:
-        self._table = table
-        self._draft = draft
-
-    @property
-    def draft(self) -> TransactionDraft:
-        """The actions as they were collected. For recipes, which add their own."""
-        return self._draft
-
-    def create(self, entity: E) -> Marker[E]:
-        """Store a new item where none is."""
-        return self._draft.create(self._table.scope_of(type(entity)), entity)
-
-    def put(self, entity: E, *, condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
-        """Store an entity whole."""
-        return self._draft.put(self._table.scope_of(type(entity)), entity, Options(condition, if_unchanged))
-
-    def update(self, target: E | Target[E], *changes: Change[E], condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
-        """Change a stored item."""
-        return self._draft.update(self._table.scope_for(target), target, changes, Options(condition, if_unchanged))
-
-    def upsert(self, target: Target[E], *changes: Change[E], condition: Condition[E] | None = None) -> Marker[E]:
-        """Change a stored item, or make a whole one."""
-        return self._draft.upsert(self._table.scope_for(target), target, changes, Options(condition))
-
-    def delete(self, target: E | Target[E], *, condition: Condition[E] | None = None, if_unchanged: bool = False) -> Marker[E]:
-        """Remove a stored item."""
-        return self._draft.delete(self._table.scope_for(target), target, Options(condition, if_unchanged))
-
-    def check(self, key: Key[E], condition: Condition[E]) -> Marker[E]:
-        """Demand a condition of an item, and the version that the key says. A check of an item that the transaction also writes becomes part of that write."""
-        return self._draft.check(self._table.scope_for(key), key, condition)
+    __slots__ = ()
 
 
 class AsyncTransaction(AsyncActions):
@@ -282,15 +250,6 @@ class AsyncTable(AsyncManyOfAnyType):
     """One table. Make it with ``db.table(name)``; it may be kept and shared."""
 
     __slots__ = ()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def environment(self) -> Environment:
-        """What all operations of the database share. For recipes."""
-        return self._environment
 
     async def create_table(self, *entities: type[EntityBase], exist_ok: bool = False) -> None:
         """Make the table that these entities need, billed on demand, wait until it is active, and turn time to live on where one is declared.

@@ -12,13 +12,14 @@ from surewrite.core import batches, bulk, queries
 from surewrite.core.bulk import PARALLEL, BulkResult, Progress
 from surewrite.core.conditions import Condition
 from surewrite.core.contention import Statistics
-from surewrite.core.entities import EntityBase, TableLayout, schema_of
+from surewrite.core.entities import EntityBase, TableLayout
 from surewrite.core.environment import Environment
-from surewrite.core.keys import Key, Partition, Target, is_key
+from surewrite.core.keys import Key, Partition, Target
 from surewrite.core.plans import InDoubt
 from surewrite.core.queries import OnUndecodable, Others, Page, Pages, Reading, Wanted
 from surewrite.core.scopes import Options, Scope
 from surewrite.core.sort_conditions import SortCondition
+from surewrite.core.table_scopes import TableScopes
 from surewrite.drivers.asynchronous import AsyncDriver
 
 E = TypeVar("E", bound=EntityBase)
@@ -194,33 +195,14 @@ class AsyncManyOfOneType(Generic[E]):
         return results
 
 
-class AsyncManyOfAnyType:
+class AsyncManyOfAnyType(TableScopes):
     """Many items of several entity types in one table."""
 
-    __slots__ = ("_driver", "_environment", "_layout", "_name", "_scopes")
+    __slots__ = ("_driver",)
 
     def __init__(self, driver: AsyncDriver, environment: Environment, name: str, layout: TableLayout) -> None:
+        super().__init__(environment, name, layout)
         self._driver = driver
-        self._environment = environment
-        self._name = name
-        self._layout = layout
-        self._scopes: dict[type[Any], Scope] = {}
-
-    def scope_of(self, entity: type[Any]) -> Scope:
-        """What the planning of writes needs to know of an entity type in this table. For recipes."""
-        found = self._scopes.get(entity)
-        if found is None:
-            found = self._scopes[entity] = Scope(self._environment, self._name, schema_of(entity).bind(self._layout))
-        return found
-
-    def scope_for(self, target: object) -> Scope:
-        """The scope of the type of an entity or key. For recipes."""
-        if is_key(target):
-            return self.scope_of(target.entity)
-        return self.scope_of(type(target))
-
-    def _scopes_of(self, types: Sequence[type[Any]]) -> list[Scope]:
-        return [self.scope_of(entity) for entity in types]
 
     @overload
     def query(

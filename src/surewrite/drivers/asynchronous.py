@@ -7,14 +7,12 @@ import inspect
 from typing import Any, TypeVar, assert_never, cast
 from weakref import WeakKeyDictionary
 
-from surewrite.core.answers import Rejection, Success
 from surewrite.core.effects import (
     Acquire,
     CallUser,
     DrawRandom,
     Effect,
     Lock,
-    Moment,
     NewId,
     Operation,
     Pause,
@@ -26,19 +24,17 @@ from surewrite.core.effects import (
     StopSide,
 )
 from surewrite.drivers.backend import AsyncBackend
-from surewrite.drivers.clocks import Chance, Clock, ServerOffset
+from surewrite.drivers.clocks import Chance, Clock, Instruments
 
 R = TypeVar("R")
 
 
-class AsyncDriver:
+class AsyncDriver(Instruments):
     """Runs operations on the running event loop. One driver may be used from several loops, one after another or in several threads."""
 
     def __init__(self, backend: AsyncBackend, *, clock: Clock, chance: Chance) -> None:
         self.backend = backend
-        self.offset = ServerOffset()
-        self._clock = clock
-        self._chance = chance
+        super().__init__(clock, chance)
         self._sleep = asyncio.sleep if clock.async_sleep is None else clock.async_sleep
         self._locks: WeakKeyDictionary[Lock, WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]] = WeakKeyDictionary()
 
@@ -51,25 +47,14 @@ class AsyncDriver:
         by_loop = self._locks.setdefault(lock, WeakKeyDictionary())
         return by_loop.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
-    def moment(self) -> Moment:
-        wall = self._clock.wall()
-        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
-
     async def send(self, effect: Send) -> object:
         sent = self._clock.wall()
         answer = await self.backend.send(effect.request, effect.timeout_seconds)
-        if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
-            self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
+        self.learn(answer, sent)
         return answer
 
     async def sleep(self, seconds: float) -> None:
         await self._sleep(seconds)
-
-    def draw(self) -> float:
-        return self._chance.number()
-
-    def new_id(self) -> str:
-        return self._chance.new_id()
 
 
 class _Run:

@@ -11,14 +11,12 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar, assert_never
 from weakref import WeakKeyDictionary
 
-from surewrite.core.answers import Rejection, Success
 from surewrite.core.effects import (
     Acquire,
     CallUser,
     DrawRandom,
     Effect,
     Lock,
-    Moment,
     NewId,
     Operation,
     Pause,
@@ -30,7 +28,7 @@ from surewrite.core.effects import (
     StopSide,
 )
 from surewrite.drivers.backend import Backend
-from surewrite.drivers.clocks import Chance, Clock, ServerOffset
+from surewrite.drivers.clocks import Chance, Clock, Instruments
 from surewrite.errors import InvalidRequest
 
 R = TypeVar("R")
@@ -45,14 +43,12 @@ class StoppedSide(BaseException):
     """Thrown into a side operation that its owner stops. No ``Exception``, so that an operation lets it pass like a cancellation."""
 
 
-class BlockingDriver:
+class BlockingDriver(Instruments):
     """Runs operations in the calling thread. One driver may be used by any number of threads."""
 
     def __init__(self, backend: Backend, *, clock: Clock, chance: Chance) -> None:
         self.backend = backend
-        self.offset = ServerOffset()
-        self._clock = clock
-        self._chance = chance
+        super().__init__(clock, chance)
         # They know their thread, so that one which an interrupted thread may hold, or may not yet, can be released all the same.
         self._locks: WeakKeyDictionary[Lock, threading.RLock] = WeakKeyDictionary()
 
@@ -64,15 +60,10 @@ class BlockingDriver:
         # One step of a dict, and no lock of its own, which another thread could hold during a fork.
         return self._locks.setdefault(lock, threading.RLock())
 
-    def moment(self) -> Moment:
-        wall = self._clock.wall()
-        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
-
     def send(self, effect: Send) -> object:
         sent = self._clock.wall()
         answer = self.backend.send(effect.request, effect.timeout_seconds)
-        if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
-            self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
+        self.learn(answer, sent)
         return answer
 
     @property
@@ -82,12 +73,6 @@ class BlockingDriver:
 
     def sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)
-
-    def draw(self) -> float:
-        return self._chance.number()
-
-    def new_id(self) -> str:
-        return self._chance.new_id()
 
 
 class _Run:

@@ -8,6 +8,8 @@ from binascii import b2a_base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from surewrite.core.answers import Answer, Rejection, Success
+from surewrite.core.effects import Moment
 from surewrite.core.forks import FORKS
 
 # RFC 4648, 5: the letters that stand for + and / in addresses and file names.
@@ -72,6 +74,30 @@ class ServerOffset:
         self.known = True
         difference = server_time - read
         self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
+
+
+class Instruments:
+    """What both real drivers read and draw, and the service's clock as its answers told it."""
+
+    def __init__(self, clock: Clock, chance: Chance) -> None:
+        self.offset = ServerOffset()
+        self._clock = clock
+        self._chance = chance
+
+    def moment(self) -> Moment:
+        wall = self._clock.wall()
+        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
+
+    def draw(self) -> float:
+        return self._chance.number()
+
+    def new_id(self) -> str:
+        return self._chance.new_id()
+
+    def learn(self, answer: Answer, sent: float) -> None:
+        """Take the service's clock from an answer that tells it; ``sent`` is this machine's wall time before the request."""
+        if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
+            self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
 
 
 # Not on systems without fork. Each driver takes its clock from this module, so no client is without it.
