@@ -291,3 +291,29 @@ def test_what_cannot_work_is_refused(world) -> None:
             run(world, listed(world.table).add(LIST, message, "one"))
     with pytest.raises(sw.InvalidRequest, match="does not expire"):
         SmallList(world.table, Expiring, Expiring.entries)
+
+
+@pytest.mark.parametrize("sort_key", ["PART#{part}", "PART#{part:03d}", "PART#{part:<6d}", "PARTS"])
+def test_parts_whose_keys_are_not_in_the_order_of_their_numbers_are_refused(world, sort_key) -> None:
+    """The tenth part stood before the second one, and the list was read in that order."""
+
+    class Unordered(ListPart, Entity, discriminator="UNORDERED", partition_key="UNORDERED#{id}", sort_key=sort_key):
+        id: Attribute[str]
+        entries: Attribute[list[str]] = sw.attribute(default_factory=list)
+
+    with pytest.raises(sw.InvalidRequest, match="part:06d"):
+        SmallList(world.table, Unordered, Unordered.entries)
+
+
+@pytest.mark.parametrize("sort_key", ["PART#{part:04d}", "{part:04d}#PART", "{id}#{part:04d}"])
+def test_parts_whose_keys_are_in_the_order_of_their_numbers_are_taken(world, sort_key) -> None:
+    class Ordered(ListPart, Entity, discriminator="ORDERED", partition_key="ORDERED#{id}", sort_key=sort_key):
+        id: Attribute[str]
+        entries: Attribute[list[str]] = sw.attribute(default_factory=list)
+
+    results = SmallList(world.table, Ordered, Ordered.entries, part_bytes_most=1)
+    for number in range(12):
+        run(world, results.add(Ordered.partition_of(id="a"), f"m{number}", f"{number:02d}"))
+    found = run(world, results.read(Ordered.partition_of(id="a")))
+    assert list(found) == sorted(found)
+    assert len(found) == 12

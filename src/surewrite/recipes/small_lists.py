@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from surewrite.core import queries, transactions, writes
@@ -16,8 +17,9 @@ from surewrite.core.outcomes import Applied, Canceled
 from surewrite.core.paths import ListPath
 from surewrite.core.queries import Pages, Wanted
 from surewrite.core.scopes import Options, ScopedTable
+from surewrite.core.templates import KeyTemplate
 from surewrite.core.transaction_drafts import TransactionDraft
-from surewrite.core.values import item_size, value_size
+from surewrite.core.values import compare, item_size, value_size
 from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled
 from surewrite.recipes.settings import time_span, whole_number
 
@@ -25,6 +27,9 @@ T = TypeVar("T")
 
 PARTS_MAX: Final = 1_000
 """Bounds the walk over the parts of one list; a longer one is not small."""
+
+DIGITS_BEGIN: Final = (1, 9, 10, 99, 100, 999, PARTS_MAX)
+"""Part numbers on both sides of another digit: there keys that are not padded leave the order."""
 
 PART_BYTES: Final = 16_384
 """An append is billed by the whole item, one write unit per started KB: so large a part costs 16 units an append."""
@@ -117,6 +122,11 @@ class SmallList(Generic[P, T]):
         if self._scope.schema.version is not None or self._scope.schema.time_to_live is not None:
             raise InvalidRequest(
                 f"{self._scope.entity}: a part of a list has no version and does not expire: appends need none, and a part must not be missing"
+            )
+        sort = self._scope.schema.definition.sort
+        if sort is None or "part" not in sort.field_names or not _keeps_order(sort):
+            raise InvalidRequest(
+                f"{self._scope.entity}: parts are read in the order of their keys, so the sort key holds the part with all its digits: {{part:06d}}"
             )
 
     def add(self, partition: Partition[P], message_id: str, entry: T) -> Operation[ListOutcome]:
@@ -272,3 +282,11 @@ def _unfit(parts: Sequence[ListPart]) -> frozenset[int]:
     """The numbers of parts that are missing, or open, although a later one is there."""
     closed = {part.part for part in parts if part.sealed}
     return frozenset(range(1, parts[-1].part)) - closed if parts else frozenset()
+
+
+def _keeps_order(sort: KeyTemplate) -> bool:
+    """Whether parts stand in the order of their numbers. Of a key with other fields too nobody knows before it is made."""
+    if sort.field_names != ("part",):
+        return True
+    keys = (dict((sort.render({"part": number}),)) for number in DIGITS_BEGIN)
+    return all(compare(lower, upper) == -1 for lower, upper in pairwise(keys))
