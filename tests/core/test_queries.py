@@ -70,6 +70,17 @@ def item(seq: int, **more: Any) -> dict[str, Any]:
     return {"pk": {"S": "C#c"}, "sk": {"S": f"O#{seq:03d}"}, "customer": {"S": "c"}, "seq": {"N": str(seq)}, "_type": {"S": "ORDER"}, **more}
 
 
+@pytest.mark.parametrize("wall", [13_600.0, 6_400.0])
+def test_the_first_query_of_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(wall: float) -> None:
+    service = open_embedded("memory:", clock=lambda: 10_000.0)
+    exact = sw.connect(EmbeddedBackend(service)).table("orders")
+    exact.create_table(Order)
+    for seq, ends_at in ((1, 10_600), (2, 9_400)):
+        exact.of(Order).put(Order(customer="c", seq=seq, ends_at=datetime.fromtimestamp(ends_at, UTC)))
+    first = sw.connect(EmbeddedBackend(service), clock=sw.Clock(lambda: wall, lambda: 0.0, lambda _: None)).table("orders")
+    assert [order.seq for order in first.of(Order).query(PARTITION)] == [1]
+
+
 def test_a_query_asks_for_the_type_and_for_what_has_not_ended(backend: Recorder, orders: sw.EntityTable[Order]) -> None:
     backend.pages = [{"Items": []}]
     assert list(orders.query(PARTITION, sort_key=sw.begins_with("O#"), filter=Order.total > 3)) == []
@@ -80,9 +91,7 @@ def test_a_query_asks_for_the_type_and_for_what_has_not_ended(backend: Recorder,
         written = written.replace(placeholder, name)
     for placeholder, value in values.items():
         written = written.replace(placeholder, next(iter(value.values())))
-    assert written == (
-        "pk = C#c AND begins_with(sk, O#) | (attribute_not_exists(_type) OR _type = ORDER) AND NOT (ttl < 1000) AND total > 3"
-    )
+    assert written == ("pk = C#c AND begins_with(sk, O#) | (attribute_not_exists(_type) OR _type = ORDER) AND NOT (ttl < 1000) AND total > 3")
 
 
 def test_an_expired_item_that_comes_anyway_is_left_out(backend: Recorder, orders: sw.EntityTable[Order]) -> None:

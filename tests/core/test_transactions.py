@@ -20,7 +20,7 @@ from surewrite.core.entities import Stored, TableLayout, schema_of, with_stored
 from surewrite.core.environment import Environment
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.traits import EndpointTraits
-from surewrite.core.transaction_drafts import Action, TransactionDraft, TransactionPlan, compile_transaction, token_of_name, unique_of_name
+from surewrite.core.transaction_drafts import Action, TransactionDraft, TransactionPlan, compile_transaction, token_of_name
 from surewrite.core.transactions import classify_reasons, commit
 from surewrite.engine.service import Service, ServiceSettings
 from surewrite.engine.stores.memory import MemoryStore
@@ -115,7 +115,16 @@ def test_the_token_of_a_name_is_the_same_in_every_process_and_within_the_limit()
     assert token_of_name("order 17") == token_of_name("order 17")
     assert token_of_name("order 17") != token_of_name("order 18")
     assert len(token_of_name("x" * 10_000)) == 36
-    assert len(unique_of_name("order 17")) == 12
+
+
+def test_what_a_named_transaction_stamps_follows_from_its_name_and_its_content() -> None:
+    def stamp(name: str, text: str) -> str | None:
+        draft = TransactionDraft(ENVIRONMENT, name)
+        draft.create(scope(Note), Note(id="a", text=text))
+        return compiled(draft).actions[0].plan.stamp
+
+    assert stamp("order 17", "x") == stamp("order 17", "x")
+    assert len({stamp("order 17", "x"), stamp("order 17", "y"), stamp("order 18", "x")}) == 3
 
 
 def test_a_named_transaction_holds_no_time() -> None:

@@ -337,6 +337,8 @@ def test_an_event_without_any_answer_is_settled_by_the_order_that_a_read_shows(w
 
 
 def test_doubt_is_told_as_doubt_where_the_item_cannot_be_read_either(world) -> None:
+    # Its answer tells the time, without which nothing that ends is written.
+    run(world, live(world.table).apply(KEY, score(4, 1)))
     world.follow(Step(LoseAnswer(), times=None))
     with pytest.raises(sw.OutcomeUnknown):
         run(world, live(world.table).apply(KEY, score(5, 1)))

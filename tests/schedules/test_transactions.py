@@ -443,3 +443,19 @@ def test_an_upsert_whose_condition_does_not_hold_on_nothing_is_refused_by_an_exp
     ticket = tx.upsert(TICKET, Ticket.count.add(1), condition=Ticket.count == 41)
     refusal = tx.try_commit().refusal_of(ticket)
     assert (refusal.reason, refusal.item) == (sw.RefusalReason.ITEM_NOT_FOUND, None)
+
+
+def test_another_content_under_a_name_that_the_service_has_forgotten_is_not_taken_for_the_one_that_was_made(world: World) -> None:
+    def commit(text: str) -> sw.Committed | sw.Canceled:
+        tx = world.table.transaction(token="order 17")
+        tx.create(Note(id="a", text=text))
+        return tx.try_commit()
+
+    assert commit("first")
+    world.time.advance(3600)
+    assert not commit("second")
+    assert world.of(Note).get(NOTE).text == "first"
+    world.time.advance(3600)
+    again = commit("first")
+    assert isinstance(again, sw.Committed)
+    assert again.recovered

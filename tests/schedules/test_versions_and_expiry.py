@@ -109,6 +109,8 @@ def expired(world: World) -> World:
     """A world with a ticket that has expired and is not swept."""
     world.other.of(Ticket).put(Ticket(id="a", text="old", count=41, order=100, ends_at=at(world, 10)))
     world.time.advance(60)
+    # The answer tells the service's clock, which a condition on the time to live asks for where none has.
+    assert world.of(Ticket).get_or_none(TICKET) is None
     return world
 
 
@@ -193,6 +195,46 @@ def test_r12c_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(m
     with pytest.raises(sw.AlreadyExists):
         world.of(Ticket).create(Ticket(id="a"))
     assert world.of(Ticket).create(Ticket(id="b", text="new")).text == "new"
+
+
+@pytest.mark.parametrize("ahead_seconds", [3600.0, -3600.0])
+@pytest.mark.parametrize("act", ["get", "transact_get", "get_many", "create", "update", "upsert", "delete", "transaction"])
+def test_r12c_the_first_call_of_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(make_world: Any, ahead_seconds: float, act: str) -> None:
+    world: World = make_world(ahead_seconds=ahead_seconds)
+    lives = ahead_seconds > 0
+    world.other.of(Ticket).put(Ticket(id="a", count=1, ends_at=at(world, 600 if lives else -600)))
+    tickets, tx = world.of(Ticket), world.table.transaction()
+    tx.create(Ticket(id="a"))
+    # Each as the first call of all: whether it finds the item.
+    acts: dict[str, Any] = {
+        "get": lambda: tickets.get_or_none(TICKET),
+        "transact_get": lambda: world.table.transact_get(TICKET)[0],
+        "get_many": lambda: tickets.get_many([TICKET])[0],
+        "create": lambda: not tickets.try_create(Ticket(id="a")),
+        "update": lambda: tickets.try_update(TICKET, Ticket.count.add(1)),
+        "upsert": lambda: tickets.upsert(TICKET, Ticket.count.add(1)).count == 2,
+        "delete": lambda: tickets.try_delete(TICKET),
+        "transaction": lambda: not tx.try_commit(),
+    }
+    assert bool(acts[act]()) is lives
+
+
+def test_r12c_a_clock_that_the_service_does_not_tell_is_asked_for_once(make_world: Any) -> None:
+    world: World = make_world()
+    world.watched.tells_time = False
+    world.follow()
+    tickets = world.of(Ticket)
+    tickets.create(Ticket(id="a", ends_at=at(world, 600)))
+    tickets.update(TICKET, Ticket.count.add(1))
+    assert [request.operation for request in world.watched.sent] == ["GetItem", "PutItem", "UpdateItem"]
+
+
+def test_r12c_a_write_that_would_hold_a_guess_of_the_time_is_not_made_where_nobody_tells_it(make_world: Any) -> None:
+    world: World = make_world(ahead_seconds=3600.0)
+    world.follow(Step(LoseRequest(), Where(operations=("GetItem",)), times=None))
+    with pytest.raises(sw.ConnectionFailed, match="the service's time before the create"):
+        world.of(Ticket).create(Ticket(id="a"))
+    assert world.effects == 0
 
 
 @pytest.mark.parametrize(("seconds", "stored"), [(100.0, True), (100.9, True), (101.9, True), (102.0, False)])

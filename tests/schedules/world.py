@@ -17,7 +17,7 @@ from typing import Any
 import surewrite as sw
 from surewrite import Attribute, Entity, VersionedEntity
 from surewrite.backends.embedded import AsyncEmbeddedBackend, EmbeddedBackend
-from surewrite.core.answers import Answer
+from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.requests import Request
 from surewrite.engine.service import Service, ServiceSettings
 from surewrite.engine.stores.memory import MemoryStore
@@ -100,6 +100,7 @@ class Watched:
         self.traits = inner.traits
         self.effects: list[Effect] = []
         self.sent: list[Request] = []
+        self.tells_time = True
 
     def send(self, request: Request, timeout: float) -> Answer:
         self.sent.append(request)
@@ -109,7 +110,7 @@ class Watched:
         if after != before:
             changed = [item for item in before if item not in after] + [item for item in after if item not in before]
             self.effects.append(Effect(request.operation, frozenset(item["_b"]["S"] if "_b" in item else "none" for item in changed)))
-        return answer
+        return answer if self.tells_time or not isinstance(answer, (Success, Rejection)) else replace(answer, server_time=None)
 
     def close(self) -> None:
         self._inner.close()

@@ -26,6 +26,7 @@ from surewrite.core.plans import Plan, expired_before
 from surewrite.core.reads import require_key
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.service_time import moment_after
 from surewrite.core.values import Item
 from surewrite.core.writes import NO_OPTIONS
 from surewrite.errors import InvalidRequest, SurewriteError, Throttled
@@ -76,6 +77,7 @@ def _read_chunk(environment: Environment, table: str, keys: Sequence[Item], *, c
     asked: Mapping[str, Any] = {table: {"Keys": list(keys), "ConsistentRead": consistent}}
     for number in range(1, ATTEMPTS_MAX + 1):
         answer = yield from ask(environment, Request("BatchGetItem", {"RequestItems": asked}), "the batch get", None, started)
+        moment = yield from moment_after(moment)
         found.extend((item, moment) for item in answer.body["Responses"].get(table, ()))
         asked = answer.body.get("UnprocessedKeys") or {}
         if not asked:

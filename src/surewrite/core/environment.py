@@ -6,6 +6,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.contention import Contention
 from surewrite.core.forks import FORKS, Forks
 from surewrite.core.frames import Frame
@@ -29,6 +30,9 @@ class Environment:
     frames: dict[tuple[object, ...], Frame] = field(default_factory=dict[tuple[object, ...], Frame], repr=False, compare=False)
     """What was compiled of the writes of this database, by what tells their kinds apart."""
 
+    time_untold: bool = False
+    """The service answered without telling its time, so that there is none but this machine's."""
+
     def __post_init__(self) -> None:
         """Raises ``InvalidRequest`` for limits that are no time."""
         _check_seconds("timeout", self.timeout_seconds)
@@ -43,6 +47,11 @@ class Environment:
             transactions=known.transactions if transactions is None else transactions,
             old_item=known.old_item if old_item is None else old_item,
         )
+
+    def learn_of_time(self, answer: Answer) -> None:
+        """Keep whether the service's answers tell its time."""
+        if isinstance(answer, (Success, Rejection)):
+            self.time_untold = answer.server_time is None
 
     def observe(self, observation: Observation) -> None:
         """Tell the observer. What it raises is told as a warning: the word of a write outranks it."""

@@ -24,6 +24,7 @@ from surewrite.core.plans import expired_before, stored_text
 from surewrite.core.requests import Request
 from surewrite.core.schemas import BoundIndex
 from surewrite.core.scopes import Occasion, Scope
+from surewrite.core.service_time import is_guess, moment_after
 from surewrite.core.sort_conditions import SortCondition, sort_tree
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest, SurewriteError, UndecodableItem, WrongEntityType
@@ -114,8 +115,8 @@ class Reading:
         names = [scope.entity for scope in self.scopes]
         return digest_of([self.operation, dict(self.fixed), names, texts, rendering.names, rendering.values, self.others, self.segment])
 
-    def request(self, seconds: int, limit: int | None, position: Item | None) -> Request:
-        """One page, as it is asked for at that time."""
+    def request(self, seconds: int | None, limit: int | None, position: Item | None) -> Request:
+        """One page, as it is asked for at that time; ``None`` where that is not known yet, so that the service leaves expired items in."""
         rendering = Rendering()
         body: dict[str, Any] = dict(self.fixed)
         if self.keys is not None:
@@ -141,11 +142,11 @@ class Reading:
         of_a_type = equals(attribute(name), values[0].value) if len(values) == 1 else In(attribute(name), values)
         return any_of(not_exists(attribute(name)), of_a_type)
 
-    def _not_expired(self, seconds: int) -> ConditionTree | None:
+    def _not_expired(self, seconds: int | None) -> ConditionTree | None:
         """Where not all types have the same time to live only the client can tell. The service takes no filter on the keys of a query."""
         names = {scope.names.time_to_live for scope in self.scopes}
         name = names.pop()
-        if names or name is None or name in self._queried_keys():
+        if names or name is None or seconds is None or name in self._queried_keys():
             return None
         return Not(is_expired_at(name, seconds))
 
@@ -199,10 +200,11 @@ class Pages(Generic[E]):
         if self._error is not None:
             raise self._error
         moment = yield from now()
-        seconds = Occasion(moment, "").seconds
         reading = self.reading
-        request = reading.request(seconds, self._evaluated, self.position)
-        answer = yield from ask(reading.scopes[0].environment, request, reading.what, None, moment)
+        environment = reading.scopes[0].environment
+        request = reading.request(None if is_guess(environment, moment) else Occasion(moment, "").seconds, self._evaluated, self.position)
+        answer = yield from ask(environment, request, reading.what, None, moment)
+        seconds = Occasion((yield from moment_after(moment)), "").seconds
         items: Sequence[Item] = answer.body["Items"]
         after: Item | None = answer.body.get("LastEvaluatedKey")
         if after is not None and after == self.position:

@@ -11,6 +11,7 @@ from surewrite.core.keys import Key, is_key
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Scope
+from surewrite.core.service_time import moment_after
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest, ItemNotFound
 
@@ -43,7 +44,7 @@ def get_item(scope: Scope, key: Key[Any], *, consistent: bool | None = None) -> 
     reply = yield from until_answered(environment, request, moment, moment.monotonic + environment.deadline_seconds)
     if not isinstance(reply.answer, Success):
         raise failure(environment, request, reply, f"{scope.entity}: the get", key)
-    return reply.answer.body.get("Item"), moment
+    return reply.answer.body.get("Item"), (yield from moment_after(moment))
 
 
 def require_key(scope: Scope, given: Any) -> None:

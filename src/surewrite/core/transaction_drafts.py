@@ -253,11 +253,13 @@ def _key(scope: Scope, target: Any) -> Item:
 def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str) -> TransactionPlan:
     """The request of a draft. Raises ``InvalidRequest`` before anything is sent: no action, too many, too large, two writes of one item.
 
+    Under a name its stamps follow from name and content alone, whatever id the occasion has.
     Limits: 100 actions and 4 MB of request. Source: the API reference of TransactWriteItems.
     """
     if not draft.intents:
         raise InvalidRequest("the transaction has no action")
-    actions = tuple(Action(intents[0].plan(occasion, merged_options(intents)), intents) for intents in _by_item(draft.intents))
+    grouped = _by_item(draft.intents)
+    actions = _actions_of(grouped, occasion if draft.name is None else replace(occasion, unique=""))
     if len(actions) > limits.TRANSACTION_ACTIONS:
         raise InvalidRequest(
             f"the transaction has {len(actions)} actions, claims of unique values among them, and the service takes {limits.TRANSACTION_ACTIONS};"
@@ -265,7 +267,12 @@ def compile_transaction(draft: TransactionDraft, occasion: Occasion, token: str)
         )
     if draft.name is not None:
         _require_timeless(actions)
+        actions = _actions_of(grouped, replace(occasion, unique=_unique_of_content(draft.name, actions)))
     return _plan_of(actions, token, draft.name)
+
+
+def _actions_of(grouped: Sequence[tuple[Intent, ...]], occasion: Occasion) -> tuple[Action, ...]:
+    return tuple(Action(intents[0].plan(occasion, merged_options(intents)), intents) for intents in grouped)
 
 
 def replace_expired_items(actions: Sequence[Action], reasons: Sequence[Reason], occasion: Occasion) -> tuple[Action, ...] | None:
@@ -289,7 +296,7 @@ def _replacing(action: Action, reason: Reason, occasion: Occasion) -> Action:
 
 
 def _plan_of(actions: tuple[Action, ...], token: str, name: str | None) -> TransactionPlan:
-    body = {"TransactItems": [action.plan.action() for action in actions]}
+    body = _body_of(actions)
     # As it is sent: text is not escaped, so that a letter outside ASCII counts two to four bytes and not six or twelve.
     size = len(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass"))
     if size > limits.TRANSACTION_BYTES:
@@ -302,9 +309,16 @@ def token_of_name(name: str) -> str:
     return _digest("token", name)[:36]
 
 
-def unique_of_name(name: str) -> str:
-    """What a named operation writes in place of a random id, so that a restarted process sends the same bytes."""
-    return _digest("stamp", name)[:12]
+def _unique_of_content(name: str, actions: Sequence[Action]) -> str:
+    """What a named operation writes in place of a random id, so that a restarted process sends the same bytes.
+
+    By its content too: once the service has forgotten the name, nothing but the stamp tells an item that another content left.
+    """
+    return _digest("stamp", f"{name}\0{json.dumps(_body_of(actions), sort_keys=True)}")[:12]
+
+
+def _body_of(actions: Sequence[Action]) -> dict[str, Any]:
+    return {"TransactItems": [action.plan.action() for action in actions]}
 
 
 def _digest(purpose: str, name: str) -> str:

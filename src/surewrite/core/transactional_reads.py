@@ -13,6 +13,7 @@ from surewrite.core.keys import Key
 from surewrite.core.plans import expired_before
 from surewrite.core.requests import Request
 from surewrite.core.scopes import Occasion, Scope
+from surewrite.core.service_time import moment_after
 from surewrite.core.values import Item
 from surewrite.errors import InvalidRequest
 
@@ -33,7 +34,7 @@ def transact_get(environment: Environment, scoped: Sequence[tuple[Scope, Key[Any
     request = Request("TransactGetItems", {"TransactItems": gets})
     started = yield from now()
     answer = yield from ask(environment, request, "the transactional get", None, started)
-    seconds = Occasion(started, "").seconds
+    seconds = Occasion((yield from moment_after(started)), "").seconds
     found: list[Any] = []
     for (scope, _), response in zip(scoped, answer.body["Responses"], strict=True):
         item: Item | None = response.get("Item")

@@ -28,6 +28,7 @@ from surewrite.core.plan_drafts import changes_beside
 from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX
 from surewrite.core.plans import explain_refusal, is_own
 from surewrite.core.scopes import Occasion
+from surewrite.core.service_time import holds_guess, service_moment
 from surewrite.core.token_life import TokenLife
 from surewrite.core.token_probe import require_tokens
 from surewrite.core.transaction_drafts import (
@@ -38,7 +39,6 @@ from surewrite.core.transaction_drafts import (
     compile_transaction,
     replace_expired_items,
     token_of_name,
-    unique_of_name,
 )
 from surewrite.core.uniqueness import taken_value
 from surewrite.core.values import Item
@@ -72,8 +72,12 @@ def _commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
         unique = yield from new_id()
         token = yield from _new_token()
     else:
-        unique, token = unique_of_name(draft.name), token_of_name(draft.name)
+        unique, token = "", token_of_name(draft.name)
     plan = compile_transaction(draft, Occasion(moment, unique), token)
+    guessing = next((action for action in plan.actions if holds_guess(environment, action.plan, moment)), None)
+    if guessing is not None:
+        moment = yield from service_moment(environment, guessing.plan, guessing.intents[0].named_key)
+        plan = compile_transaction(draft, Occasion(moment, unique), token)
     draft.committed = True
     yield from require_tokens(environment, plan.fence, named=draft.name is not None)
     for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from surewrite.core.outcomes import Applied, Refused
 from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX, plan_create, plan_delete, plan_put, plan_update, plan_upsert, plan_upsert_over_expired
 from surewrite.core.plans import Expected, Plan, replaces_expired, state_of
 from surewrite.core.scopes import Occasion, Options, Scope
+from surewrite.core.service_time import holds_guess, service_moment
 from surewrite.core.uniqueness import create_moves_claims, put_moves_claims, update_moves_claims, upsert_moves_claims
 from surewrite.errors import Throttled
 
@@ -29,8 +30,7 @@ def create(scope: Scope, entity: Any) -> Steps[Applied[Any] | Refused[Any]]:
     """Store a new item; refused where one is stored. One write unit per started KB, as every write here."""
     if scope.schema.uniques and create_moves_claims(scope, entity):
         return (yield from unique_writes.create(scope, entity))
-    occasion = yield from _occasion()
-    plan = plan_create(scope, entity, occasion, NO_OPTIONS)
+    plan, occasion = yield from _planned(scope, lambda made: plan_create(scope, entity, made, NO_OPTIONS))
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
     return conclude(scope, plan, ending, occasion.moment, entity)
 
@@ -39,8 +39,7 @@ def put(scope: Scope, entity: Any, options: Options) -> Steps[Applied[Any] | Ref
     """Store an entity whole."""
     if scope.schema.uniques and put_moves_claims(scope, entity, options):
         return (yield from unique_writes.put(scope, entity, options))
-    occasion = yield from _occasion()
-    plan = plan_put(scope, entity, occasion, options)
+    plan, occasion = yield from _planned(scope, lambda made: plan_put(scope, entity, made, options))
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
     return conclude(scope, plan, ending, occasion.moment, entity)
 
@@ -49,8 +48,7 @@ def update(scope: Scope, target: Any, changes: Sequence[Change[Any]], options: O
     """Change a stored item."""
     if scope.schema.uniques and update_moves_claims(scope, changes):
         return (yield from unique_writes.update(scope, target, changes, options))
-    occasion = yield from _occasion()
-    plan = plan_update(scope, target, changes, occasion, options)
+    plan, occasion = yield from _planned(scope, lambda made: plan_update(scope, target, changes, made, options))
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
     return conclude(scope, plan, ending, occasion.moment)
 
@@ -61,8 +59,7 @@ def upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], op
         return (yield from unique_writes.upsert(scope, target, changes, options))
     in_doubt = False
     for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):
-        occasion = yield from _occasion()
-        plan = plan_upsert(scope, target, changes, occasion, options)
+        plan, occasion = yield from _planned(scope, lambda made: plan_upsert(scope, target, changes, made, options))
         ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment, in_doubt=in_doubt)
         if ending.item is None or not _may_replace(plan, ending) or not replaces_expired(plan, ending.item):
             return conclude(scope, plan, ending, occasion.moment)
@@ -84,16 +81,22 @@ def delete(scope: Scope, target: Any, options: Options) -> Steps[Applied[Any] | 
     """Remove a stored item; the outcome's item is the entity that was removed, where an answer told it."""
     if scope.schema.uniques:
         return (yield from unique_writes.delete(scope, target, options))
-    occasion = yield from _occasion()
-    plan = plan_delete(scope, target, occasion, options)
+    plan, occasion = yield from _planned(scope, lambda made: plan_delete(scope, target, made, options))
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment)
     return conclude(scope, plan, ending, occasion.moment)
 
 
-def _occasion() -> Steps[Occasion]:
+def _planned(scope: Scope, make: Callable[[Occasion], Plan]) -> Steps[tuple[Plan, Occasion]]:
+    """The plan and what it was made of; made again where it would hold a guess of the service's time."""
     moment = yield from now()
     unique = yield from new_id()
-    return Occasion(moment, unique)
+    occasion = Occasion(moment, unique)
+    plan = make(occasion)
+    if not holds_guess(scope.environment, plan, moment):
+        return plan, occasion
+    moment = yield from service_moment(scope.environment, plan, scope.schema.key_from(plan.key))
+    occasion = Occasion(moment, unique)
+    return make(occasion), occasion
 
 
 def put_planned(scope: Scope, entity: Any, plan: Plan, started: Moment) -> Steps[Applied[Any] | Refused[Any]]:
@@ -113,8 +116,7 @@ def _replace_expired(
     scope: Scope, target: Target[Any], changes: Sequence[Change[Any]], expired: Expected, options: Options, *, in_doubt: bool
 ) -> Steps[Applied[Any] | None]:
     """Put a whole new item over exactly the expired one. ``None`` if that was swept or rescued in between."""
-    occasion = yield from _occasion()
-    plan = plan_upsert_over_expired(scope, target, changes, expired, occasion, in_doubt=options.in_doubt)
+    plan, occasion = yield from _planned(scope, lambda made: plan_upsert_over_expired(scope, target, changes, expired, made, in_doubt=options.in_doubt))
     ending = yield from attempt_until_decided(scope.environment, plan, occasion.moment, in_doubt=in_doubt)
     if ending.decision is Decision.REFUSED:
         return None

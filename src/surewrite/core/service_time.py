@@ -1,0 +1,54 @@
+"""Belongs here: the time by the service's clock, asked for where no answer told it yet. Must not be here: how clocks are compared, what expires.
+
+A condition on a time to live holds the time. Made of a guess, by a process whose clock is ahead, it takes an item that
+lives for an expired one and overwrites it; and it stays so however often the write is sent again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from surewrite.core.answers import Rejection, Success
+from surewrite.core.asking import ATTEMPTS_MAX, Reply, failure, pause_before_next, timeout_seconds
+from surewrite.core.effects import Moment, Steps, now, send
+from surewrite.core.environment import Environment
+from surewrite.core.keys import Key
+from surewrite.core.plans import Plan
+from surewrite.core.requests import Request
+
+
+def is_guess(environment: Environment, moment: Moment) -> bool:
+    """Whether no answer of the service has told its time yet, and one could."""
+    return not moment.server_known and not environment.time_untold
+
+
+def holds_guess(environment: Environment, plan: Plan, moment: Moment) -> bool:
+    """Whether a plan made at this moment demands something of a time that is a guess."""
+    return plan.expiry_before is not None and plan.body.get("ConditionExpression") is not None and is_guess(environment, moment)
+
+
+def service_moment(environment: Environment, plan: Plan, key: Key[Any] | None) -> Steps[Moment]:
+    """Now, by the clock of the service: it is asked for the item of the plan, for half a read unit per started 4 KB, and any answer tells the time.
+
+    ``key`` is for errors. Raises ``ConnectionFailed`` where there is no answer until the deadline. An endpoint whose answers tell no time is not asked again.
+    """
+    request = Request("GetItem", {"TableName": plan.table, "Key": plan.key})
+    moment = yield from now()
+    deadline = moment.monotonic + environment.deadline_seconds
+    for number in range(1, ATTEMPTS_MAX + 1):
+        answer = yield from send(request, timeout_seconds(environment, moment, deadline))
+        if isinstance(answer, (Success, Rejection)):
+            environment.learn_of_time(answer)
+            return (yield from now())
+        next_moment = (yield from pause_before_next(number, deadline)) if number < ATTEMPTS_MAX else None
+        if next_moment is None:
+            raise failure(
+                environment, request, Reply(answer, number, in_doubt=False), f"{plan.entity}: asking for the service's time before the {plan.verb}", key
+            )
+        moment = next_moment
+    raise AssertionError("the last attempt is told")
+
+
+def moment_after(moment: Moment) -> Steps[Moment]:
+    """The moment of a read that was answered since: read anew where the answer was the first to tell the service's clock."""
+    return moment if moment.server_known else (yield from now())
