@@ -125,7 +125,7 @@ def test_a_host_that_only_looks_like_one_of_aws_says_no_region():
 
 def test_what_the_service_keeps_to_is_known_for_aws_and_unknown_elsewhere():
     aws = endpoint_at("https://dynamodb.eu-west-1.amazonaws.com", environ={}).traits
-    assert (aws.name, aws.tokens, aws.transactions, aws.old_item) == ("https://dynamodb.eu-west-1.amazonaws.com/", True, True, True)
+    assert (aws.name, aws.tokens, aws.transactions, aws.old_item, aws.cancelled_items) == ("https://dynamodb.eu-west-1.amazonaws.com/", True, True, True, True)
     local = endpoint_at("http://127.0.0.1:8000", environ={}).traits
     assert (local.name, local.tokens, local.transactions, local.old_item) == ("http://127.0.0.1:8000/", None, None, None)
 

@@ -29,7 +29,9 @@ class Page(Entity, discriminator="PAGE", partition_key="PAGE#{id}", sort_key="{n
 
 
 def scope() -> Scope:
-    around = Environment(EndpointTraits("none", tokens=True, transactions=True, old_item=True), timeout_seconds=1.0, deadline_seconds=10.0)
+    around = Environment(
+        EndpointTraits("none", tokens=True, transactions=True, old_item=True, cancelled_items=True), timeout_seconds=1.0, deadline_seconds=10.0
+    )
     return Scope(around, "shop", schema_of(Page).bind(TableLayout(("pk", "sk"))))
 
 

@@ -301,6 +301,27 @@ class TestR16:
         world.follow(LOST_ANSWER)
         assert world.of(Note).try_delete(NOTE).gone
 
+    def test_an_item_that_a_cancelled_transaction_shows_tells_nothing_of_single_writes(self, make_world) -> None:
+        world: World = make_world(old_item=None)
+        world.other.of(Note).put(Note(id="a", count=10))
+        tx = world.table.transaction()
+        tx.create(Note(id="a"))
+        assert not tx.try_commit()
+        assert world.db.endpoint.cancelled_items
+        world.follow(Step(HideItem(), ON_WRITES))
+        refused = world.of(Note).try_update(NOTE, Note.count.add(1), condition=Note.count == 9)
+        assert (refused.reason, refused.existing.count) == (sw.RefusalReason.CONDITION_FAILED, 10)
+
+    def test_an_item_that_a_single_refusal_shows_tells_nothing_of_cancelled_transactions(self, make_world) -> None:
+        world: World = make_world(old_item=None)
+        world.other.of(Note).put(Note(id="a", count=10))
+        assert not world.of(Note).try_create(Note(id="a"))
+        assert world.db.endpoint.old_item
+        world.follow(Step(HideItem(), Where(operations=("TransactWriteItems",))))
+        tx = world.table.transaction()
+        update = tx.update(NOTE, Note.count.add(1), condition=Note.count == 9)
+        assert tx.try_commit().refusal_of(update).reason is sw.RefusalReason.CONDITION_FAILED
+
     def test_a_read_that_is_not_answered_leaves_the_doubt(self, make_world) -> None:
         world: World = make_world(old_item=None)
         world.follow(LOST_ANSWER, Step(HideItem(), ON_WRITES, nth=2), Step(LoseAnswer(), Where(operations=("GetItem",)), times=None))

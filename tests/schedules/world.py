@@ -188,7 +188,7 @@ class World:
         self.table = Calls(self.db.table(TABLE, **(layout or {})), self.run)
 
     def _make_client(self, ahead_seconds: float, old_item: bool | None, deadline: float) -> None:
-        traits = replace(self.watched.traits, old_item=old_item)
+        traits = replace(self.watched.traits, old_item=old_item, cancelled_items=old_item)
         clock = self.time.clock(ahead_seconds=ahead_seconds)
         if self._runner is None:
             self.faults: Any = FaultBackend(self.watched, monotonic=clock.monotonic, traits=traits)

@@ -126,7 +126,7 @@ def _require_open(*, closed: bool) -> None:
 
 
 def _traits(service: Service, name: str) -> EndpointTraits:
-    return EndpointTraits(name, tokens=not service.settings.tokens_ignored, transactions=True, old_item=True)
+    return EndpointTraits(name, tokens=not service.settings.tokens_ignored, transactions=True, old_item=True, cancelled_items=True)
 
 
 def _execute(service: Service, request: Request, timeout: float) -> Answer:

@@ -91,7 +91,7 @@ class Endpoint:
 def traits_of(url: str) -> EndpointTraits:
     """What the service keeps to is known; of any other address it is found out when it matters."""
     known = True if _is_of_aws(urlsplit(url).hostname or "") else None
-    return EndpointTraits(url, tokens=known, transactions=known, old_item=known)
+    return EndpointTraits(url, tokens=known, transactions=known, old_item=known, cancelled_items=known)
 
 
 def endpoint_at(url: str, *, region: str | None = None, environ: Mapping[str, str] = os.environ) -> Endpoint:

@@ -38,7 +38,7 @@ class Environment:
         _check_seconds("timeout", self.timeout_seconds)
         _check_seconds("deadline", self.deadline_seconds)
 
-    def learn(self, *, tokens: bool | None = None, transactions: bool | None = None, old_item: bool | None = None) -> None:
+    def learn(self, *, tokens: bool | None = None, transactions: bool | None = None, old_item: bool | None = None, cancelled_items: bool | None = None) -> None:
         """Keep what was found out of the endpoint, so that it is asked once."""
         known = self.traits
         self.traits = replace(
@@ -46,6 +46,7 @@ class Environment:
             tokens=known.tokens if tokens is None else tokens,
             transactions=known.transactions if transactions is None else transactions,
             old_item=known.old_item if old_item is None else old_item,
+            cancelled_items=known.cancelled_items if cancelled_items is None else cancelled_items,
         )
 
     def learn_of_time(self, answer: Answer) -> None:

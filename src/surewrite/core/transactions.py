@@ -323,11 +323,11 @@ def _canceled(environment: Environment, course: _Course) -> Steps[Canceled]:
     reasons: dict[Marker[Any], Reason] = {}
     taken: dict[Marker[Any], list[TakenValue]] = {}
     found = course.answer.reasons if isinstance(course.answer, Rejection) else ()
-    if environment.traits.old_item is None and any(reason.item is not None for reason in found):
-        environment.learn(old_item=True)
+    if environment.traits.cancelled_items is None and any(reason.item is not None for reason in found):
+        environment.learn(cancelled_items=True)
     for action, reason in zip(course.plan.actions, found, strict=False):
         refused = reason.code == "ConditionalCheckFailed"
-        item, seen = reason.item, environment.traits.old_item is True
+        item, seen = reason.item, environment.traits.cancelled_items is True
         if refused and item is None and not seen:
             read = yield from read_until_answered(environment, action.plan, course.deadline)
             item, seen = (None, False) if read is None else (read.body.get("Item"), True)

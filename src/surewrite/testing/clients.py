@@ -135,6 +135,7 @@ class _Client:
             tokens=not settings.tokens_ignored if known else None,
             transactions=True if known else None,
             old_item=True if settings.refusals_show_items else None,
+            cancelled_items=True if settings.refusals_show_items else None,
         )
         return Environment(traits, timeout_seconds=settings.timeout_seconds, deadline_seconds=settings.deadline_seconds)
 

@@ -168,7 +168,9 @@ class Stage:
 
 def environment(*, old_item: bool | None = True) -> Environment:
     """A new one for each run, for it keeps what it learns."""
-    return Environment(EndpointTraits("world", tokens=True, transactions=True, old_item=old_item), timeout_seconds=1.0, deadline_seconds=10.0)
+    return Environment(
+        EndpointTraits("world", tokens=True, transactions=True, old_item=old_item, cancelled_items=old_item), timeout_seconds=1.0, deadline_seconds=10.0
+    )
 
 
 def scope_of(entity: type[EntityBase], around: Environment, layout: TableLayout = LAYOUT) -> Scope:
