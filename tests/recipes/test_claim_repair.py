@@ -10,7 +10,7 @@ from tests.schedules.world import TABLE
 import surewrite as sw
 from surewrite import Attribute, VersionedEntity
 from surewrite.recipes.claim_repair import ClaimFault, ClaimFinding, repair_claims, verify_claims
-from surewrite.testing.faults import Deliver, LoseAnswer, Step, Where
+from surewrite.testing.faults import Conflict, Deliver, LoseAnswer, Step, Where
 
 TRANSACTIONS = pytest.mark.needs("transactions honour tokens")
 COMMITS = Where(operations=("TransactWriteItems",))
@@ -166,6 +166,16 @@ def test_c1_a_repair_that_meets_a_write_gives_way(world) -> None:
     report = run(world, repair_claims(world.db.table(TABLE), User))
     assert report.findings == (finding(STRAY, "m1", A),)
     assert users.try_create(User(id="b", email="m1")).taken == (sw.TakenValue("email", A),)
+
+
+def test_a_repair_that_others_keep_from_its_items_is_told_as_not_made_and_the_rest_is_looked_at(world) -> None:
+    put(world, claim_item("m0", '["USER#gone","USER"]'), user_item("a", "m1"), user_item("b", "m2"))
+    world.follow(Step(Conflict(), COMMITS, times=None))
+    report = run(world, repair_claims(world.db.table(TABLE), User))
+    assert set(report.findings) == {finding(STRAY, "m0", User.key_of("gone")), finding(MISSING, "m1", A), finding(MISSING, "m2", B)}
+    world.no_more_faults()
+    assert run(world, repair_claims(world.db.table(TABLE), User)).clean
+    assert run(world, verify_claims(world.db.table(TABLE), User)).findings == ()
 
 
 def test_c1_no_claim_is_made_for_a_value_that_the_item_has_no_more(world) -> None:

@@ -19,7 +19,6 @@ from surewrite.core.effects import Operation, Steps, call_user
 from surewrite.core.entities import stored_state
 from surewrite.core.expressions import all_of, attribute, equals, exists, not_exists
 from surewrite.core.keys import Key
-from surewrite.core.outcomes import Committed
 from surewrite.core.queries import Pages, Wanted
 from surewrite.core.reads import get_item
 from surewrite.core.scopes import Options, Scope, ScopedTable
@@ -27,7 +26,7 @@ from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.uniqueness import claim_key, claim_scope, new_claim, owner_key, owner_text
 from surewrite.core.values import Item
-from surewrite.errors import InvalidRequest
+from surewrite.errors import InvalidRequest, TransactionConflict
 
 PAGES_MAX: Final = 1_000_000
 """Bounds a scan: a page holds 1 MB."""
@@ -88,7 +87,8 @@ def repair_claims(table: ScopedTable, entity: type[Any], *, dry_run: bool = Fals
     """Delete the claims whose items have not got the value, and make those that are missing, each by a transaction of its own.
 
     Also how items get their claims that were stored before the field was unique, or under another ``normalise``. Running it
-    again, or beside other writers, does no harm. With ``dry_run`` nothing is written, as in ``verify_claims``.
+    again, or beside other writers, does no harm; a repair that they keep from its items is told as not made. With ``dry_run``
+    nothing is written, as in ``verify_claims``.
     Cost: that of ``verify_claims``, and four write units for each repair of a small item.
     """
     return Operation(lambda: ClaimCheck(table.scope_of(entity), progress, repairs=not dry_run).run())
@@ -147,7 +147,7 @@ class ClaimCheck:
             draft = TransactionDraft(self._scope.environment)
             draft.check(self._scope, owner, self._as_seen(item))
             draft.delete(self._claims, claim_key(self._claims, claim.claimed), Options(condition=_has_stamp(self._claims, _stamp_of(claim))))
-            finding = replace(finding, repaired=isinstance((yield from commit(draft)), Committed))
+            finding = replace(finding, repaired=(yield from _is_made(draft)))
         self._add(finding)
 
     # --------------------------------------------------------------------------------------------------------------- items
@@ -179,7 +179,7 @@ class ClaimCheck:
             draft.check(self._scope, key, self._as_seen(item))
             absent: Condition[Any] = Condition(self._claims.schema.entity, not_exists(attribute(self._claims.schema.key_names[0])))
             draft.put(self._claims, new_claim(self._scope, self._claims, claimed, field, item), Options(condition=absent))
-            finding = replace(finding, repaired=isinstance((yield from commit(draft)), Committed))
+            finding = replace(finding, repaired=(yield from _is_made(draft)))
         self._add(finding)
 
     # ------------------------------------------------------------------------------------------------------------- as read
@@ -206,6 +206,14 @@ class ClaimCheck:
         tree = all_of(exists(key), _has_stamp(self._scope, _stamp(self._scope, item)).tree, *values)
         assert tree is not None
         return Condition(schema.entity, tree)
+
+
+def _is_made(draft: TransactionDraft) -> Steps[bool]:
+    """Whether a repair took effect. What others wrote to meanwhile, or kept writing to, is left to a later run."""
+    try:
+        return bool((yield from commit(draft)))
+    except TransactionConflict:
+        return False
 
 
 def _stamp(scope: Scope, item: Item) -> str | None:
