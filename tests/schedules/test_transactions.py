@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,6 +27,7 @@ from surewrite.testing.faults import (
     Reject,
     SendTwice,
     Step,
+    Throttle,
     Where,
 )
 
@@ -459,3 +461,15 @@ def test_another_content_under_a_name_that_the_service_has_forgotten_is_not_take
     again = commit("first")
     assert isinstance(again, sw.Committed)
     assert again.recovered
+
+
+def test_a_transaction_of_which_nothing_was_sent_since_tokens_could_not_be_asked_for_may_be_committed_again(world: World) -> None:
+    busy = FaultBackend(
+        EmbeddedBackend(world.service), FaultPlan((Step(Throttle(), TRANSACTIONS, times=None),)), traits=replace(world.watched.traits, tokens=None)
+    )
+    tx = sw.connect(busy, clock=world.time.clock(), chance=chance("busy")).table(TABLE).transaction()
+    tx.create(Note(id="a"))
+    with pytest.raises(sw.Throttled, match="finding out"):
+        tx.commit()
+    busy.follow(FaultPlan(()))
+    assert tx.commit()

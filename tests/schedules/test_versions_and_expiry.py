@@ -186,6 +186,11 @@ def test_an_expired_item_is_absent_to_every_verb(expired: World) -> None:
     assert tickets.get(TICKET).count == 0
 
 
+def test_the_old_item_of_a_put_over_an_expired_one_is_none(expired: World) -> None:
+    assert expired.of(Ticket).put(Ticket(id="a", text="new"), returning="old") is None
+    assert expired.of(Ticket).put(Ticket(id="a"), returning="old").text == "new"
+
+
 @pytest.mark.parametrize("ahead_seconds", [3600.0, -3600.0])
 def test_r12c_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(make_world: Any, ahead_seconds: float) -> None:
     world: World = make_world(ahead_seconds=ahead_seconds)
@@ -198,7 +203,7 @@ def test_r12c_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(m
 
 
 @pytest.mark.parametrize("ahead_seconds", [3600.0, -3600.0])
-@pytest.mark.parametrize("act", ["get", "transact_get", "get_many", "create", "update", "upsert", "delete", "transaction"])
+@pytest.mark.parametrize("act", ["get", "transact_get", "get_many", "put", "create", "update", "upsert", "delete", "transaction"])
 def test_r12c_the_first_call_of_a_client_whose_clock_is_wrong_judges_expiry_by_the_service_clock(make_world: Any, ahead_seconds: float, act: str) -> None:
     world: World = make_world(ahead_seconds=ahead_seconds)
     lives = ahead_seconds > 0
@@ -210,6 +215,7 @@ def test_r12c_the_first_call_of_a_client_whose_clock_is_wrong_judges_expiry_by_t
         "get": lambda: tickets.get_or_none(TICKET),
         "transact_get": lambda: world.table.transact_get(TICKET)[0],
         "get_many": lambda: tickets.get_many([TICKET])[0],
+        "put": lambda: tickets.put(Ticket(id="a"), returning="old"),
         "create": lambda: not tickets.try_create(Ticket(id="a")),
         "update": lambda: tickets.try_update(TICKET, Ticket.count.add(1)),
         "upsert": lambda: tickets.upsert(TICKET, Ticket.count.add(1)).count == 2,

@@ -173,7 +173,7 @@ def _item_after(scope: Scope, plan: Plan, ending: Ending, entity: Any) -> Any:
                 key=scope.schema.key_from(plan.key),
                 attempts=ending.attempts,
             )
-        return None if ending.item is None else read_after(scope, plan, ending.item)
+        return None if ending.item is None or is_expired(plan, ending.item) else read_after(scope, plan, ending.item)
     if plan.verb in ("create", "put"):
         return None if entity is None else stored_entity(scope, plan, entity, ending)
     if ending.item is None:

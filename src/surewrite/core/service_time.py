@@ -23,8 +23,9 @@ def is_guess(environment: Environment, moment: Moment) -> bool:
 
 
 def holds_guess(environment: Environment, plan: Plan, moment: Moment) -> bool:
-    """Whether a plan made at this moment demands something of a time that is a guess."""
-    return plan.expiry_before is not None and plan.body.get("ConditionExpression") is not None and is_guess(environment, moment)
+    """Whether a plan made at this moment judges what has expired by a time that is a guess: in its condition, or of the old item that it tells."""
+    judges = plan.body.get("ConditionExpression") is not None or plan.returning == "old"
+    return plan.expiry_before is not None and judges and is_guess(environment, moment)
 
 
 def service_moment(environment: Environment, plan: Plan, key: Key[Any] | None) -> Steps[Moment]:

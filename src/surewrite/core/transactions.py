@@ -26,7 +26,7 @@ from surewrite.core.observation import Observation, ObservationKind
 from surewrite.core.outcomes import Canceled, Committed, Marker, Refusal, RefusalReason, TakenValue
 from surewrite.core.plan_drafts import changes_beside
 from surewrite.core.planning import OVER_EXPIRED_ATTEMPTS_MAX
-from surewrite.core.plans import explain_refusal, is_own
+from surewrite.core.plans import explain_refusal, is_expired, is_own
 from surewrite.core.scopes import Occasion
 from surewrite.core.service_time import holds_guess, service_moment
 from surewrite.core.token_life import TokenLife
@@ -78,8 +78,8 @@ def _commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     if guessing is not None:
         moment = yield from service_moment(environment, guessing.plan, guessing.intents[0].named_key)
         plan = compile_transaction(draft, Occasion(moment, unique), token)
-    draft.committed = True
     yield from require_tokens(environment, plan.fence, named=draft.name is not None)
+    draft.committed = True
     for _ in range(OVER_EXPIRED_ATTEMPTS_MAX):
         course = _Course(plan)
         result = yield from _interruptible(environment, course, _send_until_decided(environment, course))
@@ -372,7 +372,7 @@ def _item_left(action: Action, intent: Intent, before: Item) -> Any:
     if intent.verb == "delete":
         return read_after(intent.scope, plan, before)
     if intent.options.returning == "old":
-        return None if before.keys() == plan.key.keys() else read_after(intent.scope, plan, before)
+        return None if before.keys() == plan.key.keys() or is_expired(plan, before) else read_after(intent.scope, plan, before)
     if plan.stored is not None:
         return read_after(intent.scope, plan, plan.stored)
     changes = (*plan.changes, *changes_beside(plan.names, plan.version, plan.stamp))
