@@ -105,6 +105,19 @@ async def test_a_table_without_a_sort_key_is_refused_before_anything_is_sent(db)
         Lease(db.table("narrow", key=("id",)), "relay")
 
 
+def test_a_record_that_was_made_anew_is_not_the_one_that_a_waiter_saw(world: World) -> None:
+    """Somebody deleted the record, and the new one has the revision of the old one: its owner is still one for the whole duration."""
+    lease, others = lease_of(world, duration_seconds=10.0), others_lease(world, duration_seconds=10.0)
+    world.other_db.run(others.acquire())
+    assert not run(world, lease.acquire())
+    world.time.advance(9.0)
+    world.other.of(LeaseRecord).delete(LeaseRecord.key_of("relay").ignore_version())
+    hold = world.other_db.run(others_lease(world, duration_seconds=10.0).acquire())
+    world.time.advance(2.0)
+    assert not run(world, lease.acquire())
+    assert world.other_db.run(others.held(hold)) is LeaseState.HELD
+
+
 @pytest.mark.real_time
 def test_the_lease_is_renewed_beside_the_function() -> None:
     db = sw.connect("memory:")

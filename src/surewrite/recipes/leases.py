@@ -135,7 +135,7 @@ class Ran(Generic[R]):
 class _Seen:
     """A record, and when it was first seen as it is, by the monotonic clock of this process."""
 
-    revision: int | None
+    record: LeaseRecord
     at: float
 
 
@@ -261,11 +261,11 @@ class Lease:
         seen = self._seen
         if record.owner is None:
             return True
-        return seen is not None and seen.revision == record.revision and moment.monotonic - seen.at >= record.duration_seconds
+        return seen is not None and seen.record == record and moment.monotonic - seen.at >= record.duration_seconds
 
     def _note(self, record: LeaseRecord, moment: Moment) -> None:
-        if self._seen is None or self._seen.revision != record.revision:
-            self._seen = _Seen(record.revision, moment.monotonic)
+        if self._seen is None or self._seen.record != record:
+            self._seen = _Seen(record, moment.monotonic)
 
     def _wait(self, record: LeaseRecord, moment: Moment, ends: float) -> Steps[None]:
         seen = self._seen
