@@ -178,13 +178,13 @@ class Draft:
         stored = facts.get("stored")
         return {"TableName": self.scope.table, "Key": self.key} if stored is None else {"TableName": self.scope.table, "Item": stored}
 
-    def update_plan(self, verb: Verb, condition: ConditionTree | None, changes: tuple[ChangeTree, ...], **facts: Unpack[Facts]) -> Plan:
+    def upsert_plan(self, condition: ConditionTree | None, changes: tuple[ChangeTree, ...], **facts: Unpack[Facts]) -> Plan:
         """The plan of an upsert."""
         rendering = Rendering()
         text = rendering.update((*changes, *changes_beside(self.names, facts.get("version"), facts["stamp"])))
         body: dict[str, Any] = {"TableName": self.scope.table, "Key": self.key, "UpdateExpression": text}
         demanded = rendered(rendering, condition)
-        return self._planned(verb, body, demanded, rendering.values, facts, changes)
+        return self._planned("upsert", body, demanded, rendering.values, facts, changes)
 
     def _planned(
         self, verb: Verb, body: dict[str, Any], demanded: Demanded, values: dict[str, AttributeValue], facts: Facts, changes: tuple[ChangeTree, ...] = ()

@@ -23,7 +23,7 @@ from surewrite.core.plan_drafts import (
     version_is,
     write_state,
 )
-from surewrite.core.plans import Expected, InDoubt, Plan, Verb, VersionDemand
+from surewrite.core.plans import Expected, InDoubt, Plan, VersionDemand
 from surewrite.core.scopes import Occasion, Options, Scope
 from surewrite.core.upserts import adapt_for_upsert, initial_changes
 from surewrite.core.values import Item
@@ -36,7 +36,7 @@ OVER_EXPIRED_ATTEMPTS_MAX = 8
 def plan_create(scope: Scope, entity: Any, occasion: Occasion, options: Options) -> Plan:
     """Store a new item where none is, or only an expired one."""
     draft = Draft(scope, occasion, options, scope.schema.key_of_entity(entity))
-    return _plan_new(draft, entity, "create")
+    return _plan_new(draft, entity)
 
 
 def plan_put(scope: Scope, entity: Any, occasion: Occasion, options: Options) -> Plan:
@@ -50,7 +50,7 @@ def plan_put(scope: Scope, entity: Any, occasion: Occasion, options: Options) ->
     if stored is not None and stored.partial:
         raise InvalidRequest(f"{scope.entity}: the entity was read in part, and a put would drop what was not read; get it whole first", key=draft.named_key)
     if scope.schema.version is not None:
-        return _plan_new(draft, entity, "create") if stored is None else _plan_save(draft, entity)
+        return _plan_new(draft, entity) if stored is None else _plan_save(draft, entity)
     if options.if_unchanged:
         _require_loaded_stamp(draft, entity)
         return _plan_save(draft, entity)
@@ -94,10 +94,10 @@ def plan_upsert(scope: Scope, target: Target[Any], changes: Sequence[Change[Any]
     if demand is not None:
         version = (demand.version or 0) + 1
         condition = all_of(condition, draft.has_version(demand.version))
-        return draft.update_plan("upsert", condition, trees, guard=Guard.VERSION, stamp=draft.stamp(version), version=version, version_demand=demand)
+        return draft.upsert_plan(condition, trees, guard=Guard.VERSION, stamp=draft.stamp(version), version=version, version_demand=demand)
     if names.version is not None:
         guard = guard_of_update(draft.condition, (*own, raised_version(names.version)))
-    return draft.update_plan("upsert", condition, trees, guard=guard.guard, mark=guard.mark, stamp=draft.stamp(None))
+    return draft.upsert_plan(condition, trees, guard=guard.guard, mark=guard.mark, stamp=draft.stamp(None))
 
 
 def plan_delete(scope: Scope, target: Any, occasion: Occasion, options: Options) -> Plan:
@@ -147,10 +147,10 @@ def plan_upsert_over_expired(
     return draft.plan("put", demanded, guard=guard, stamp=stamp, version=version, expected=expired, stored=checked_size(scope, item))
 
 
-def _plan_new(draft: Draft, entity: Any, verb: Verb) -> Plan:
+def _plan_new(draft: Draft, entity: Any) -> Plan:
     item, version, stamp = _new_item(draft, entity)
     condition = all_of(draft.absent(), draft.condition)
-    return draft.plan(verb, condition, guard=Guard.IDEMPOTENT, stamp=stamp, version=version, stored=item)
+    return draft.plan("create", condition, guard=Guard.IDEMPOTENT, stamp=stamp, version=version, stored=item)
 
 
 def _new_item(draft: Draft, entity: Any) -> tuple[Item, int | None, str | None]:

@@ -140,7 +140,7 @@ def check_update_targets(targets: Iterable[DocumentPath], schema: KeySchema) -> 
             raise validation(f"{INVALID}Cannot update attribute {path.parts[0]}. This attribute is part of the key")
 
 
-def check_key_paths(paths: Iterable[DocumentPath], schema: KeySchema, indexes: Iterable[Index] = ()) -> None:
+def check_key_paths(paths: Iterable[DocumentPath], schema: KeySchema, indexes: Iterable[Index]) -> None:
     """Refuse paths of any expression that go below a key attribute of the table or of an index."""
     nested = [path for path in paths if len(path.parts) > 1]
     if not nested:

@@ -18,7 +18,7 @@ from surewrite.testing.states import key_of
 _IN_DOUBT = frozenset({"unknown", "interrupted", "unfinished"})
 
 
-def item_is_linearizable(key: Key[Any], field: str = "value") -> Callable[[World], str | None]:
+def item_is_linearizable(key: Key[Any], field: str) -> Callable[[World], str | None]:
     """One field of one item behaves as a register, by what its clients were told. Every write must write a value of its own."""
 
     def check(world: World) -> str | None:

@@ -249,9 +249,9 @@ class _Journey:
             case "error before":
                 self._answer_after(2 * there, Rejection("InternalServerError", "Internal server error", 500))
             case "throttled":
-                self._answer_after(2 * there, Rejection(self._one_of("code", _THROTTLES), "Rate exceeded", server_time=self._clock(2 * there)))
+                self._answer_after(2 * there, Rejection(self._drawn_code(_THROTTLES), "Rate exceeded", server_time=self._clock(2 * there)))
             case "refused otherwise":
-                self._answer_after(2 * there, Rejection(self._one_of("code", _OTHER_REFUSALS), "injected", server_time=self._clock(2 * there)))
+                self._answer_after(2 * there, Rejection(self._drawn_code(_OTHER_REFUSALS), "injected", server_time=self._clock(2 * there)))
             case "conflict":
                 timeline.after(there, self._meet_conflict)
             case "in progress":
@@ -373,11 +373,11 @@ class _Journey:
         soon = self._network.settings.latency_seconds_most * RESET_SHARE_OF_LATENCY
         return self._timeout_left() if index else min(soon, self._timeout_left())
 
-    def _one_of(self, what: str, options: Sequence[str]) -> str:
+    def _drawn_code(self, codes: Sequence[str]) -> str:
         fault = self._fault
         if isinstance(fault, (Reject, Throttle)):
             return fault.code
-        return self._network.choices.one_of((self._attempt.call.client, self._attempt.number, what), options)
+        return self._network.choices.one_of((self._attempt.call.client, self._attempt.number, "code"), codes)
 
     def _clock(self, later: float) -> float:
         return self._network.service.clock() + later

@@ -25,7 +25,7 @@ Plant = AbstractContextManager[None]
 
 def own_stamp_is_taken_for_a_guard() -> Plant:
     """``stamp <> mine`` beside an addition, which is then sent again freely."""
-    by_upsert, by_update = Draft.update_plan, Draft.plan_of_stored
+    by_upsert, by_update = Draft.upsert_plan, Draft.plan_of_stored
 
     def not_mine(draft: Draft, facts: dict[str, Any]) -> Any:
         stamp = facts.get("stamp")
@@ -34,14 +34,14 @@ def own_stamp_is_taken_for_a_guard() -> Plant:
         facts["guard"] = Guard.STAMPED
         return Compare("<>", attribute(draft.names.stamp), Value({"S": stamp}))
 
-    def upsert(draft: Draft, verb: Any, condition: Any, changes: Any, **facts: Any) -> Any:
-        return by_upsert(draft, verb, all_of(condition, not_mine(draft, facts)), changes, **facts)
+    def upsert(draft: Draft, condition: Any, changes: Any, **facts: Any) -> Any:
+        return by_upsert(draft, all_of(condition, not_mine(draft, facts)), changes, **facts)
 
     def update(draft: Draft, changes: Any, **facts: Any) -> Any:
         draft.condition = all_of(draft.condition, not_mine(draft, facts))
         return by_update(draft, changes, **facts)
 
-    return replaced(Draft, update_plan=upsert, plan_of_stored=update)
+    return replaced(Draft, upsert_plan=upsert, plan_of_stored=update)
 
 
 def only_the_version_is_checked() -> Plant:

@@ -71,7 +71,7 @@ def registers(world: World) -> None:
     world.table(Setting)
     world.client("alice", writer)
     world.client("bob", writer)
-    world.check(item_is_linearizable(SETTING))
+    world.check(item_is_linearizable(SETTING, "value"))
 
 
 def deletes_on_condition(world: World) -> None:
