@@ -206,5 +206,5 @@ BUGS = (
     PlantedBug("an exact sum reads one shard after another", _exact_sum_of_single_gets, ("sums",), 500),
     PlantedBug("an unknown flush is merged into the next", _unknown_flush_merged_into_the_next, ("buffers",), 100),
     PlantedBug("an unknown flush is dropped", _unknown_flush_dropped, ("buffers",), 100),
-    PlantedBug("a forgotten writer sends its flush again", _forgotten_writer_flushes_again, ("buffers",), 1_000),
+    PlantedBug("a forgotten writer sends its flush again", _forgotten_writer_flushes_again, ("buffers",), 4_000),
 )
