@@ -103,6 +103,12 @@ def test_what_settles_nothing_is_asked_again_and_doubt_is_told(first: Answer, in
     assert Bench(first, BUSY, DONE).ask() == Reply(DONE, 3, in_doubt)
 
 
+@pytest.mark.parametrize("answer", [DONE, BUSY, Rejection("InternalServerError", status=500)])
+def test_who_only_needs_to_hear_of_the_service_goes_on_with_any_answer(answer: Answer) -> None:
+    bench = Bench(NotSent("refused"), LOST, answer, DONE)
+    assert bench.run(until_answered(bench.environment, READ, START, DEADLINE, by_any_answer=True)) == Reply(answer, 3, in_doubt=True)
+
+
 def test_an_answer_that_the_transport_sent_for_again_is_in_doubt() -> None:
     assert Bench(Rejection("ResourceInUseException", resent=True)).ask().in_doubt
     assert Bench(Success({}, resent=True)).ask().in_doubt

@@ -118,6 +118,20 @@ def test_pauses_between_runs_grow_to_a_bound(bench: Bench) -> None:
     assert bench.waits == [0.5 * min(RUN_PAUSE_SECONDS_MAX, RUN_PAUSE_SECONDS_FIRST * 2.0**n) for n in range(11)]
 
 
+def test_a_body_may_run_more_often_than_a_pause_can_double(bench: Bench) -> None:
+    runs: list[int] = []
+
+    @bench.db.retry_on_conflict(attempts=1100)
+    def overtaken() -> None:
+        runs.append(1)
+        raise sw.VersionConflict("overtaken")
+
+    with pytest.raises(sw.VersionConflict):
+        overtaken()
+    assert len(runs) == 1100
+    assert max(bench.waits) == 0.5 * RUN_PAUSE_SECONDS_MAX
+
+
 def test_r18_a_body_is_not_run_again_after_a_write_in_it_was_applied(bench: Bench) -> None:
     bench.overtake(times=1)
 

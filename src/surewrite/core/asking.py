@@ -27,6 +27,9 @@ PAUSE_SECONDS_MAX = 1.0
 Source: AWS Architecture Blog, exponential backoff and jitter; the first pause by the Developer Guide.
 """
 
+DOUBLINGS_MAX = 64
+"""No pause grows that long; a float ends at 1,024 doublings, and a body may be run again more often."""
+
 TIMEOUT_SECONDS_MIN = 0.001
 """Past its deadline an operation still makes its attempt, and waits no longer than this for the answer."""
 
@@ -41,10 +44,11 @@ class Reply:
     in_doubt: bool
 
 
-def until_answered(environment: Environment, request: Request, moment: Moment, deadline: float) -> Steps[Reply]:
+def until_answered(environment: Environment, request: Request, moment: Moment, deadline: float, *, by_any_answer: bool = False) -> Steps[Reply]:
     """Send a request that changes nothing, or that may be made any number of times, until it is done or refused or the deadline comes.
 
-    ``moment`` is now, and ``deadline`` in seconds of the monotonic clock.
+    ``moment`` is now, and ``deadline`` in seconds of the monotonic clock. ``by_any_answer`` ends with whatever the service says, for callers
+    that only need to have heard of it.
     """
     in_doubt = False
     for number in range(1, ATTEMPTS_MAX + 1):
@@ -53,7 +57,8 @@ def until_answered(environment: Environment, request: Request, moment: Moment, d
         if isinstance(answer, Success):
             return Reply(answer, number, in_doubt or answer.resent)
         in_doubt = in_doubt or (isinstance(answer, Rejection) and answer.resent)
-        next_moment = (yield from pause_before_next(number, deadline)) if will_pass(answer) else None
+        settled = not will_pass(answer) or (by_any_answer and isinstance(answer, Rejection))
+        next_moment = None if settled else (yield from pause_before_next(number, deadline))
         if next_moment is None or number == ATTEMPTS_MAX:
             return Reply(answer, number, in_doubt)
         moment = next_moment
@@ -74,9 +79,9 @@ def timeout_seconds(environment: Environment, moment: Moment, deadline: float) -
     return max(TIMEOUT_SECONDS_MIN, min(environment.timeout_seconds, deadline - moment.monotonic))
 
 
-def pause_before_next(number: int, deadline: float) -> Steps[Moment | None]:
+def pause_before_next(number: int, deadline: float, *, first: float = PAUSE_SECONDS_FIRST, most: float = PAUSE_SECONDS_MAX) -> Steps[Moment | None]:
     """Wait after the attempt of that number, counted from one, and give the time then; ``None``, at once, where the deadline would come first."""
-    seconds = yield from backoff_seconds(number)
+    seconds = yield from backoff_seconds(number, first=first, most=most)
     moment = yield from now()
     if moment.monotonic + seconds >= deadline:
         return None
@@ -84,10 +89,10 @@ def pause_before_next(number: int, deadline: float) -> Steps[Moment | None]:
     return (yield from now())
 
 
-def backoff_seconds(number: int) -> Steps[float]:
+def backoff_seconds(number: int, *, first: float = PAUSE_SECONDS_FIRST, most: float = PAUSE_SECONDS_MAX) -> Steps[float]:
     """How long to wait after the attempt of that number, counted from one."""
     share = yield from random_number()
-    return share * min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_FIRST * 2.0 ** (number - 1))
+    return share * min(most, first * 2.0 ** min(number - 1, DOUBLINGS_MAX))
 
 
 def will_pass(answer: Answer) -> bool:

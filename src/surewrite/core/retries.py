@@ -9,8 +9,9 @@ from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from types import TracebackType
 from typing import Any, Self
 
+from surewrite.core.asking import backoff_seconds
 from surewrite.core.attempts import AppliedWrites, applied_in_this_run
-from surewrite.core.effects import Steps, call_user, pause, random_number
+from surewrite.core.effects import Steps, call_user, pause
 from surewrite.core.entities import stored_state
 from surewrite.core.keys import Key, refuse_demand
 from surewrite.core.outcomes import Applied, RefusalReason
@@ -83,8 +84,7 @@ def may_run_again(error: BaseException, number: int, runs: int, on: ConflictKind
 
 def pause_before_run(number: int) -> Steps[None]:
     """Wait after the run of that number, counted from one: full jitter."""
-    share = yield from random_number()
-    yield from pause(share * min(RUN_PAUSE_SECONDS_MAX, RUN_PAUSE_SECONDS_FIRST * 2.0 ** (number - 1)))
+    yield from pause((yield from backoff_seconds(number, first=RUN_PAUSE_SECONDS_FIRST, most=RUN_PAUSE_SECONDS_MAX)))
 
 
 def rerun(body: Callable[[], Any], runs: int, on: ConflictKind) -> Steps[Any]:

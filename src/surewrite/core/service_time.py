@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from surewrite.core.answers import Rejection, Success
-from surewrite.core.asking import ATTEMPTS_MAX, Reply, failure, pause_before_next, timeout_seconds
-from surewrite.core.effects import Moment, Steps, now, send
+from surewrite.core.asking import failure, until_answered
+from surewrite.core.effects import Moment, Steps, now
 from surewrite.core.environment import Environment
 from surewrite.core.keys import Key
 from surewrite.core.plans import Plan
@@ -35,19 +35,10 @@ def service_moment(environment: Environment, plan: Plan, key: Key[Any] | None) -
     """
     request = Request("GetItem", {"TableName": plan.table, "Key": plan.key})
     moment = yield from now()
-    deadline = moment.monotonic + environment.deadline_seconds
-    for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from send(request, timeout_seconds(environment, moment, deadline))
-        if isinstance(answer, (Success, Rejection)):
-            environment.learn_of_time(answer)
-            return (yield from now())
-        next_moment = (yield from pause_before_next(number, deadline)) if number < ATTEMPTS_MAX else None
-        if next_moment is None:
-            raise failure(
-                environment, request, Reply(answer, number, in_doubt=False), f"{plan.entity}: asking for the service's time before the {plan.verb}", key
-            )
-        moment = next_moment
-    raise AssertionError("the last attempt is told")
+    reply = yield from until_answered(environment, request, moment, moment.monotonic + environment.deadline_seconds, by_any_answer=True)
+    if not isinstance(reply.answer, (Success, Rejection)):
+        raise failure(environment, request, reply, f"{plan.entity}: asking for the service's time before the {plan.verb}", key)
+    return (yield from now())
 
 
 def moment_after(moment: Moment) -> Steps[Moment]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from surewrite.core import writes
-from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now, pause, random_number
+from surewrite.core.asking import pause_before_next
+from surewrite.core.effects import Moment, Operation, Steps, call_user, new_id, now
 from surewrite.core.entities import EntityBase
 from surewrite.core.outcomes import Applied, Canceled, Committed
 from surewrite.core.transaction_drafts import DraftedTransaction, TransactingTable
@@ -47,7 +48,7 @@ WAIT_SECONDS: Final = 20.0
 ROUNDS_MAX: Final = 100
 """Bounds the rounds of one call, which its waiting time ends long before."""
 
-PAUSE_SECONDS_FIRST: Final = 0.02
+PAUSE_SECONDS_FIRST: Final = 0.04
 PAUSE_SECONDS_MAX: Final = 1.0
 
 
@@ -205,7 +206,8 @@ class _Call(Generic[TX]):
 
     def run(self) -> Steps[EffectDone[Any] | EffectRefused]:
         self._owner = yield from new_id()
-        began = yield from now()
+        moment = yield from now()
+        deadline = moment.monotonic + self._wait_seconds
         record = yield from self._records.read(self._key)
         if record is not None:
             return (yield from self._conclude(record))
@@ -215,7 +217,7 @@ class _Call(Generic[TX]):
             except (OutcomeUnknown, TransactionConflict) as error:
                 # What is under way then is refused by the record of a later round, or is the record that the later round meets.
                 done = yield from self._look_after(error)
-                if done is None and not (yield from self._wait(number, began)):
+                if done is None and (yield from pause_before_next(number, deadline, first=PAUSE_SECONDS_FIRST, most=PAUSE_SECONDS_MAX)) is None:
                     raise
             if done is not None:
                 return done
@@ -291,12 +293,3 @@ class _Call(Generic[TX]):
         except SurewriteError:
             raise error from None
         return None if record is None else (yield from self._conclude(record))
-
-    def _wait(self, number: int, began: Moment) -> Steps[bool]:
-        share = yield from random_number()
-        seconds = share * min(PAUSE_SECONDS_MAX, PAUSE_SECONDS_FIRST * 2.0 ** min(number, 10))
-        moment = yield from now()
-        if moment.monotonic + seconds - began.monotonic >= self._wait_seconds:
-            return False
-        yield from pause(seconds)
-        return True
