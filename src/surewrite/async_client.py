@@ -327,6 +327,7 @@ class AsyncDatabase:
     def __init__(self, driver: AsyncDriver, environment: Environment) -> None:
         self._driver = driver
         self._environment = environment
+        driver.database = environment
 
     def table(
         self,

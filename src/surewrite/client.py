@@ -327,6 +327,7 @@ class Database:
     def __init__(self, driver: BlockingDriver, environment: Environment) -> None:
         self._driver = driver
         self._environment = environment
+        driver.database = environment
 
     def table(
         self,

@@ -9,6 +9,7 @@ from tests.typing.accepted.entities import Account, DailyTally, LiveMatch, MailC
 
 import surewrite as sw
 from surewrite import Attribute, VersionedEntity
+from surewrite.recipes import AtMostOnceCounter, CounterRow
 
 KEY = Account.key_of("alice")
 
@@ -73,6 +74,17 @@ def test_a_retry_without_parentheses_says_so(connect) -> None:
 def test_a_retry_on_no_kind_of_conflict_is_refused(connect, on) -> None:
     with pytest.raises(sw.InvalidRequest, match="one or more kinds of conflict"):
         connect("memory:").retry_on_conflict(on=on)
+
+
+def test_an_operation_on_a_table_is_not_made_over_another_connection() -> None:
+    mine, other = sw.connect("memory:"), sw.connect("memory:")
+    for database in (mine, other):
+        database.table("shop").create_table(CounterRow)
+    views = AtMostOnceCounter(mine.table("shop"), "views")
+    with pytest.raises(sw.InvalidRequest, match="run it by the database of its table"):
+        other.run(views.add())
+    assert mine.run(views.add()) == 1
+    assert other.run(AtMostOnceCounter(other.table("shop"), "views").value()) == 0
 
 
 @pytest.mark.parametrize("key", ["id", (), ["pk", "sk"], ("a", "b", "c"), ("pk", ""), (1,)])

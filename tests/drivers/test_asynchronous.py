@@ -104,7 +104,7 @@ def test_a_cancelled_task_throws_the_cancellation_into_its_operation() -> None:
 
     def steps() -> Steps[Any]:
         try:
-            yield from send(Request("PutItem", {}), 1.0)
+            yield from send(None, Request("PutItem", {}), 1.0)
         except asyncio.CancelledError:
             seen.append("cancelled")
             raise
@@ -127,7 +127,7 @@ def test_a_cancelled_wait_for_a_lock_leaves_the_lock_to_its_holder() -> None:
 
     def hold() -> Steps[str]:
         yield from acquire(lock)
-        yield from send(Request("PutItem", {}), 1.0)
+        yield from send(None, Request("PutItem", {}), 1.0)
         return "held"
 
     async def main() -> str:
@@ -160,7 +160,7 @@ def test_a_side_is_stopped_when_its_owner_is_cancelled() -> None:
 
     def steps() -> Steps[None]:
         yield from start_side(Operation(side))
-        yield from send(Request("PutItem", {}), 1.0)
+        yield from send(None, Request("PutItem", {}), 1.0)
 
     async def main() -> None:
         backend = Hanging()

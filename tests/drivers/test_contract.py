@@ -144,7 +144,7 @@ def test_effects_are_answered_by_what_the_driver_was_given(make_runner: MakeRunn
         before = yield from now()
         yield from pause(3.0)
         after = yield from now()
-        found = yield from send(REQUEST, 1.5)
+        found = yield from send(None, REQUEST, 1.5)
         return before, after, found, (yield from random_number()), (yield from new_id()), (yield from call_user(max, 1, 2))
 
     before, after, found, number, text, called = runner.run(steps())
@@ -159,9 +159,9 @@ def test_the_time_of_an_answer_corrects_the_server_time_and_makes_it_known(make_
     runner = make_runner(NoAnswer("lost"), Success({}, server_time=1_400.0))
 
     def steps() -> Steps[Any]:
-        yield from send(REQUEST, 1.0)
+        yield from send(None, REQUEST, 1.0)
         guessed = yield from now()
-        yield from send(REQUEST, 1.0)
+        yield from send(None, REQUEST, 1.0)
         return guessed, (yield from now())
 
     guessed, told = runner.run(steps())
@@ -184,10 +184,18 @@ def test_an_error_of_user_code_reaches_the_operation_which_may_go_on(make_runner
     assert runner.run(steps()) == ("kept", "id")
 
 
+def test_a_request_for_another_database_is_not_sent(make_runner: MakeRunner) -> None:
+    runner = make_runner(Success({}))
+    with pytest.raises(InvalidRequest, match="another connection"):
+        runner.run(send(object(), REQUEST, 1.0))
+    runner.driver.database = mine = object()
+    assert runner.run(send(mine, REQUEST, 1.0)) == Success({})
+
+
 def test_an_error_that_the_operation_lets_pass_reaches_the_caller(make_runner: MakeRunner) -> None:
     runner = make_runner(RuntimeError("a bug of ours"))
     with pytest.raises(RuntimeError, match="a bug of ours"):
-        runner.run(send(REQUEST, 1.0))
+        runner.run(send(None, REQUEST, 1.0))
 
 
 def test_a_stop_iteration_of_user_code_does_not_end_the_operation_as_if_it_had_returned(make_runner: MakeRunner) -> None:
@@ -225,7 +233,7 @@ def test_an_interrupt_is_thrown_into_the_operation_and_goes_on_to_the_caller(mak
 
     def steps() -> Steps[Any]:
         try:
-            yield from send(REQUEST, 1.0)
+            yield from send(None, REQUEST, 1.0)
         except BaseException as interruption:
             seen.append(type(interruption))
             raise
@@ -242,9 +250,9 @@ def test_r13_an_operation_must_not_ask_for_anything_after_an_interrupt(make_runn
 
     def steps() -> Steps[Any]:
         try:
-            yield from send(REQUEST, 1.0)
+            yield from send(None, REQUEST, 1.0)
         finally:
-            yield from send(REQUEST, 1.0)
+            yield from send(None, REQUEST, 1.0)
 
     with pytest.raises(RuntimeError, match="after it was interrupted"):
         runner.run(steps())
@@ -262,7 +270,7 @@ def test_a_lock_is_released_however_the_operation_ends(make_runner: MakeRunner, 
         if end == "raises":
             raise LookupError
         if end == "is interrupted":
-            yield from send(REQUEST, 1.0)
+            yield from send(None, REQUEST, 1.0)
 
     if end == "returns":
         runner.run(steps())

@@ -225,6 +225,16 @@ def test_r12c_the_first_call_of_a_client_whose_clock_is_wrong_judges_expiry_by_t
     assert bool(acts[act]()) is lives
 
 
+@pytest.mark.parametrize("ahead_seconds", [3600.0, -3600.0])
+def test_r12c_a_client_whose_clock_was_set_wrong_since_the_last_answer_judges_expiry_by_the_service_clock(world: World, ahead_seconds: float) -> None:
+    lives = ahead_seconds > 0
+    world.other.of(Ticket).put(Ticket(id="a", count=1, ends_at=at(world, 600 if lives else -600)))
+    assert (world.of(Ticket).get_or_none(TICKET) is not None) is lives
+    world.time.wall += ahead_seconds
+    world.time.service_ahead -= ahead_seconds
+    assert world.of(Ticket).try_create(Ticket(id="a")).applied is not lives
+
+
 def test_r12c_a_clock_that_the_service_does_not_tell_is_asked_for_once(make_world: Any) -> None:
     world: World = make_world()
     world.watched.tells_time = False

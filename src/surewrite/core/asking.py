@@ -52,7 +52,7 @@ def until_answered(environment: Environment, request: Request, moment: Moment, d
     """
     in_doubt = False
     for number in range(1, ATTEMPTS_MAX + 1):
-        answer = yield from send(request, timeout_seconds(environment, moment, deadline))
+        answer = yield from send(environment, request, timeout_seconds(environment, moment, deadline))
         environment.learn_of_time(answer)
         if isinstance(answer, Success):
             return Reply(answer, number, in_doubt or answer.resent)

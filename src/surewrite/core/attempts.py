@@ -84,7 +84,7 @@ def _send_until_decided(environment: Environment, plan: Plan, course: _Course, d
     for number in range(1, ATTEMPTS_MAX + 1):
         course.under_way = True
         try:
-            answer = yield from send(plan.request(number), timeout_seconds(environment, course.moment, deadline))
+            answer = yield from send(environment, plan.request(number), timeout_seconds(environment, course.moment, deadline))
         except SurewriteError as error:
             # Nothing of this attempt was sent, for a cause that no resend mends: no credentials, a closed connection.
             course.under_way = False

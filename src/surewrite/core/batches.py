@@ -214,7 +214,7 @@ def _send_chunk(scope: Scope, pending: dict[tuple[Any, ...], _Entry], given: Seq
 def _attempt(scope: Scope, entries: Sequence[_Entry], number: int, timeout: float) -> Steps[Answer]:
     request = Request("BatchWriteItem", {"RequestItems": {scope.table: [entry.asked(number) for entry in entries]}})
     try:
-        return (yield from send(request, timeout))
+        return (yield from send(scope.environment, request, timeout))
     except SurewriteError:
         raise
     except BaseException:

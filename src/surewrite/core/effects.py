@@ -23,10 +23,21 @@ R = TypeVar("R")
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Make one attempt, waiting at most ``timeout_seconds`` for its answer. Answered with an ``Answer``."""
+    """Make one attempt, waiting at most ``timeout_seconds`` for its answer. Answered with an ``Answer``.
+
+    ``database`` is the environment of the tables that the request is for, so that no other database sends it.
+    """
 
     request: Request
     timeout_seconds: float
+    database: object
+
+    def require_database(self, database: object) -> None:
+        """Raise ``InvalidRequest`` where the request is for tables of another one."""
+        if self.database is not database:
+            raise InvalidRequest(
+                "this operation is for a table of another connection, and would be made on one of its name over this one: run it by the database of its table"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +152,9 @@ def steps_of(given: Operation[R] | Steps[R]) -> Steps[R]:
     raise InvalidRequest(f"run takes an operation, such as lease.acquire() gives one, not {type(given).__name__}{called}")
 
 
-def send(request: Request, timeout_seconds: float) -> Steps[Answer]:
-    """Make one attempt and give its answer."""
-    answer: Answer = yield Send(request, timeout_seconds)
+def send(database: object, request: Request, timeout_seconds: float) -> Steps[Answer]:
+    """Make one attempt and give its answer. ``database`` is the environment of the operation."""
+    answer: Answer = yield Send(request, timeout_seconds, database)
     return answer
 
 

@@ -77,7 +77,7 @@ def settle_by_fence(environment: Environment, plan: TransactionPlan, life: Token
             return FenceWord.UNKNOWN
         if asking and not life.may_send(moment):
             return FenceWord.UNKNOWN
-        reply = yield from send(plan.request() if asking else plan.fence, environment.timeout_seconds)
+        reply = yield from send(environment, plan.request() if asking else plan.fence, environment.timeout_seconds)
         answer = classify(reply)
         answered = yield from now()
         if not life.fence_proves(answered):

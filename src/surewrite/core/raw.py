@@ -26,7 +26,7 @@ def execute(environment: Environment, operation: str, body: Mapping[str, Any]) -
     Raises ``InvalidRequest``, and sends nothing, for a body that JSON cannot say.
     """
     _require_json(operation, body, LEVELS_MAX)
-    answer = yield from _counted(operation, send(Request(operation, body), environment.timeout_seconds))
+    answer = yield from _counted(operation, send(environment, Request(operation, body), environment.timeout_seconds))
     match answer:
         case Success(body=found):
             return found

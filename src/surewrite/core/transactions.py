@@ -191,7 +191,7 @@ def _wait_to_send_again(course: _Course, answer_class: AnswerClass) -> Steps[boo
 
 def _send(environment: Environment, course: _Course, moment: Moment) -> Steps[Answer]:
     course.under_way = True
-    course.answer = yield from send(course.plan.request(), timeout_seconds(environment, moment, course.deadline))
+    course.answer = yield from send(environment, course.plan.request(), timeout_seconds(environment, moment, course.deadline))
     course.under_way = False
     return course.answer
 

@@ -48,6 +48,7 @@ class AsyncDriver(Instruments):
         return by_loop.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def send(self, effect: Send) -> object:
+        effect.require_database(self.database)
         sent = self._clock.wall()
         answer = await self.backend.send(effect.request, effect.timeout_seconds)
         self.learn(answer, sent)

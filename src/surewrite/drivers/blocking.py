@@ -61,6 +61,7 @@ class BlockingDriver(Instruments):
         return self._locks.setdefault(lock, threading.RLock())
 
     def send(self, effect: Send) -> object:
+        effect.require_database(self.database)
         sent = self._clock.wall()
         answer = self.backend.send(effect.request, effect.timeout_seconds)
         self.learn(answer, sent)

@@ -7,6 +7,7 @@ import time
 from binascii import b2a_base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Final
 
 from surewrite.core.answers import Answer, Rejection, Success
 from surewrite.core.effects import Moment
@@ -67,26 +68,34 @@ class ServerOffset:
         self.seconds = 0.0
         self.known = False
 
-    def learn(self, server_time: float, *, sent: float, read: float) -> None:
-        """Take the service's clock from an answer; ``sent`` and ``read`` are this machine's wall time before and after."""
+    def learn(self, server_time: float, *, sent: float, read: float) -> bool:
+        """Take the service's clock from an answer, if it tells it; ``sent`` and ``read`` are this machine's wall time before and after."""
         if not 0.0 <= read - sent <= self.ANSWER_SECONDS_MAX:
-            return
+            return False
         self.known = True
         difference = server_time - read
         self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
+        return True
+
+
+STEP_SECONDS: Final = 2.0
+"""Where this machine's wall clock moved more than that against its monotonic one, it was set, and what was known of the service's is a guess again."""
 
 
 class Instruments:
-    """What both real drivers read and draw, and the service's clock as its answers told it."""
+    """What both real drivers read and draw, the service's clock as its answers told it, and whose requests they send."""
 
     def __init__(self, clock: Clock, chance: Chance) -> None:
+        self.database: object = None
         self.offset = ServerOffset()
+        self._apart_seconds = 0.0
         self._clock = clock
         self._chance = chance
 
     def moment(self) -> Moment:
-        wall = self._clock.wall()
-        return Moment(wall, wall + self.offset.seconds, self._clock.monotonic(), self.offset.known)
+        wall, monotonic = self._clock.wall(), self._clock.monotonic()
+        known = self.offset.known and abs(wall - monotonic - self._apart_seconds) <= STEP_SECONDS
+        return Moment(wall, wall + self.offset.seconds, monotonic, known)
 
     def draw(self) -> float:
         return self._chance.number()
@@ -97,7 +106,9 @@ class Instruments:
     def learn(self, answer: Answer, sent: float) -> None:
         """Take the service's clock from an answer that tells it; ``sent`` is this machine's wall time before the request."""
         if isinstance(answer, (Success, Rejection)) and answer.server_time is not None:
-            self.offset.learn(answer.server_time, sent=sent, read=self._clock.wall())
+            read = self._clock.wall()
+            if self.offset.learn(answer.server_time, sent=sent, read=read):
+                self._apart_seconds = read - self._clock.monotonic()
 
 
 # Not on systems without fork. Each driver takes its clock from this module, so no client is without it.

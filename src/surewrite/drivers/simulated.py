@@ -56,7 +56,12 @@ class Alarm:
 
 
 class Host(Protocol):
-    """What runs a client: it answers wishes, owns time and chance, and sees each operation begin and end."""
+    """What runs a client: it answers wishes, owns time and chance, and sees each operation begin and end.
+
+    ``database`` is the environment of the client, whose requests it sends.
+    """
+
+    database: object
 
     def moment(self) -> Moment: ...
 
@@ -96,6 +101,8 @@ def perform(host: Host, steps: Steps[R], *, awaits: bool) -> Generator[Wish, Any
         while True:
             value: Any = None
             try:
+                if isinstance(effect, Send):
+                    effect.require_database(host.database)
                 match effect:
                     case Send() | Pause() | Acquire() | StopSide():
                         value = yield Wish(call, effect)

@@ -188,7 +188,7 @@ class AsyncClient(_Client):
             return error
 
     def _open(self) -> None:
-        environment = self._environment()
+        environment = self.process.database = self._environment()
         self._tables.clear()
         self.db = AsyncDatabase(SimulatedAsyncDriver(self.process, environment.traits), environment)
 
@@ -230,7 +230,7 @@ class BlockingClient(_Client):
             return error
 
     def _open(self) -> None:
-        environment = self._environment()
+        environment = self.process.database = self._environment()
         self._tables.clear()
         self.db = Database(SimulatedBlockingDriver(self.process, environment.traits), environment)
 

@@ -81,6 +81,7 @@ class Process:
         self.counters = counters
         self.ended = False
         self.failure: BaseException | None = None
+        self.database: object = None
         self._crashed = crashed
         self._skew = skew_seconds
         self._frozen_until = 0.0

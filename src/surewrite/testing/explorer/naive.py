@@ -37,7 +37,7 @@ def under_rule(make: Made, rule: Rule) -> Start:
         _, plan = make(around)
         in_doubt = False
         for _ in range(SENDS_MAX):
-            answer = yield from send(plan.request(), around.timeout_seconds)
+            answer = yield from send(around, plan.request(), around.timeout_seconds)
             answer_class, item = _judge(plan, answer)
             decision = rule(plan, in_doubt, answer_class, item)
             in_doubt = in_doubt or brings_doubt(answer_class)
@@ -143,7 +143,7 @@ def without_fence(draft: Drafted, *, in_doubt: Decision, fresh_tokens: bool = Fa
         plan = yield from _compiled(draft(around))
         doubt = False
         for _ in range(SENDS_MAX):
-            answer = yield from send(plan.request(), around.timeout_seconds)
+            answer = yield from send(around, plan.request(), around.timeout_seconds)
             answer_class = _judge_transaction(plan, answer)
             if answer_class not in (AnswerClass.NO_ANSWER, AnswerClass.BUSY):
                 decision = decide(Guard.TOKEN, doubt, answer_class)
@@ -166,7 +166,7 @@ def fenced_under_another_token(draft: Drafted) -> Start:
         plan = yield from _compiled(draft(around))
         other = plan.with_token((yield from new_id())).fence
         moment = yield from now()
-        answer = yield from send(plan.request(), around.timeout_seconds)
+        answer = yield from send(around, plan.request(), around.timeout_seconds)
         if isinstance(answer, Success):
             return Told("applied", once=True)
         if not isinstance(answer, NoAnswer):
