@@ -83,30 +83,24 @@ def refusals_in_doubt(world: World) -> None:
     world.client("bob", keeper)
 
 
+async def _add_one(client: AsyncClient) -> None:
+    transaction = client.table().transaction()
+    transaction.update(A.ignore_version(), Account.balance.add(1))
+    await client.tried(transaction.try_commit())
+
+
 def additions_over_long_times(world: World) -> None:
     """The same by one client whose process stands still for minutes: a token is not used beyond its life."""
-
-    async def adder(client: AsyncClient) -> None:
-        transaction = client.table().transaction()
-        transaction.update(A.ignore_version(), Account.balance.add(1))
-        await client.tried(transaction.try_commit())
-
     _with_accounts(world, balance=0)
-    world.client("alice", adder)
-    world.client("bob", adder)
+    world.client("alice", _add_one)
+    world.client("bob", _add_one)
     world.check(sum_is_told(A, "balance"))
 
 
 def additions_by_a_process_that_stands_still(world: World) -> None:
     """One addition whose process stands still after each of its attempts: they are counted from the first, so that none outlives the token."""
-
-    async def adder(client: AsyncClient) -> None:
-        transaction = client.table().transaction()
-        transaction.update(A.ignore_version(), Account.balance.add(1))
-        await client.tried(transaction.try_commit())
-
     _with_accounts(world, balance=0)
-    world.client("alice", adder)
+    world.client("alice", _add_one)
     world.check(sum_is_told(A, "balance"))
 
 
