@@ -279,7 +279,7 @@ def test_what_cannot_work_is_refused(world) -> None:
         soft(world.other_db.table(world.table.name, birth=None))
     with pytest.raises(sw.InvalidRequest, match="time to live"):
         SoftDeletes(world.table, Plain, deleted_at=Plain.deleted_at, expires=Plain.deleted_at, lateness_seconds_most=0)
-    with pytest.raises(sw.InvalidRequest, match="0 or more"):
+    with pytest.raises(sw.InvalidRequest, match="from 0 on"):
         soft(world.table, lateness_seconds_most=-1)
     with pytest.raises(sw.InvalidRequest, match="not for ever"):
         soft(world.table, lateness_seconds_most=float("nan"))

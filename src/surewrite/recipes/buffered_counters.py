@@ -20,6 +20,7 @@ from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, ScopedTable
 from surewrite.core.writes import create, update
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
+from surewrite.recipes.settings import time_span
 
 R = TypeVar("R")
 
@@ -119,7 +120,8 @@ class BufferedCounter:
         A flush that fails beside it is sent again later. Where the last one fails, this raises; an error of the function
         itself goes first, with a note of what is not known to be counted.
         """
-        return Operation(lambda: self._running(function, every_seconds))
+        checked = time_span(every_seconds, "every_seconds")
+        return Operation(lambda: self._running(function, checked))
 
     def value(self) -> Operation[int]:
         """The count as it is stored: of all writers, without what is buffered anywhere. One read unit per started 4 KB."""
@@ -138,9 +140,8 @@ class BufferedCounter:
         A writer that comes back later goes on. Where it has a flush in doubt from before, that flush ends unknown and is counted
         at most once. An hour is the least.
         """
-        if not idle_seconds >= FORGET_SECONDS_MIN:
-            raise InvalidRequest(f"a writer is forgotten after {FORGET_SECONDS_MIN:g} seconds at least, not {idle_seconds!r}")
-        return Operation(lambda: self._forget_writers(idle_seconds))
+        checked = time_span(idle_seconds, "idle_seconds, after which a writer is forgotten", least=FORGET_SECONDS_MIN)
+        return Operation(lambda: self._forget_writers(checked))
 
     # ---------------------------------------------------------------------------------------------------------- flushing
 

@@ -31,7 +31,7 @@ from surewrite.core.transaction_drafts import DraftedTransaction, TransactionDra
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, create, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict
-from surewrite.recipes.settings import whole_number
+from surewrite.recipes.settings import time_span, whole_number
 
 HORIZON_SECONDS: Final = 900.0
 HORIZON_SECONDS_MIN: Final = 600.0
@@ -188,12 +188,10 @@ class ExactCounter:
     """For ``create_table``."""
 
     def __init__(self, table: ScopedTable, name: str, *, horizon_seconds: float = HORIZON_SECONDS) -> None:
-        if not horizon_seconds >= HORIZON_SECONDS_MIN:
-            raise InvalidRequest(f"the horizon of an exact counter is at least {HORIZON_SECONDS_MIN:g} seconds, twice what a late request may take")
         self._scope = table.scope_of(ExactCounterRow)
         self._key = ExactCounterRow.key_of(name)
         self._name = name
-        self._horizon_seconds = horizon_seconds
+        self._horizon_seconds = time_span(horizon_seconds, "horizon_seconds, twice what a late request may take", least=HORIZON_SECONDS_MIN)
         self._times: Mapping[str, int] = {}
 
     def add(self, amount: int = 1, *, operation: str | None = None) -> Operation[Counted]:

@@ -35,6 +35,7 @@ from surewrite.recipes.idempotency_records import (
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Runs, RunsAtOnce, running
+from surewrite.recipes.settings import time_to_wait
 
 TX = TypeVar("TX", bound=DraftedTransaction)
 TX_co = TypeVar("TX_co", bound=DraftedTransaction, covariant=True)
@@ -99,7 +100,7 @@ class Idempotency(Generic[TX]):
     ) -> None:
         self._table = table
         self._records = records_of(table, operation, horizon_seconds, large_answers)
-        self._wait_seconds = wait_seconds
+        self._wait_seconds = time_to_wait(wait_seconds, "wait_seconds")
 
     @overload
     def once(self, key: RecipeKey, effect: Callable[[TX], Awaitable[A]], *, payload: object = NO_PAYLOAD) -> Operation[EffectDone[A] | EffectRefused]: ...

@@ -35,7 +35,7 @@ from surewrite.recipes.idempotency_records import (
 )
 from surewrite.recipes.key_parts import RecipeKey, key_text
 from surewrite.recipes.running import Decorator, Runs, running
-from surewrite.recipes.settings import time_span
+from surewrite.recipes.settings import time_span, time_to_wait
 from surewrite.recipes.user_work import WorkRefused, work_done
 
 A = TypeVar("A")
@@ -91,7 +91,7 @@ class LeasedEffects:
         self._records = records_of(table, operation, horizon_seconds, large_answers)
         self._after_lost: AfterLost = after_lost
         self._lease_seconds = time_span(lease_seconds, _LEASE)
-        self._wait_seconds = wait_seconds
+        self._wait_seconds = time_to_wait(wait_seconds, "wait_seconds")
         self._not_done = not_done
 
     # -------------------------------------------------------------------------------------------------------- whole calls

@@ -18,7 +18,7 @@ from surewrite.core.scopes import Scope, ScopedTable
 from surewrite.errors import InvalidRequest, SurewriteError
 from surewrite.recipes.documents import document_of
 from surewrite.recipes.fingerprints import fingerprint
-from surewrite.recipes.settings import plain_name
+from surewrite.recipes.settings import plain_name, time_span
 
 T = TypeVar("T")
 
@@ -169,11 +169,10 @@ class Records:
 
 def records_of(table: ScopedTable, operation: str, horizon_seconds: float, large_answers: LargeAnswers) -> Records:
     """Checked settings. Raises ``InvalidRequest`` for a horizon below ten minutes, an empty name, and a table without a sort key."""
-    if not horizon_seconds >= HORIZON_SECONDS_LEAST:
-        raise InvalidRequest(f"horizon_seconds is at least {HORIZON_SECONDS_LEAST:.0f}, twice the life of a request that is under way, not {horizon_seconds!r}")
+    checked = time_span(horizon_seconds, "horizon_seconds, twice the life of a request that is under way", least=HORIZON_SECONDS_LEAST)
     if large_answers not in ("stub", "parts"):
         raise InvalidRequest('large_answers is "stub" or "parts"')
-    return Records(table.scope_of(IdempotencyRecord), table.scope_of(AnswerPart), plain_name(operation, "an operation"), horizon_seconds, large_answers)
+    return Records(table.scope_of(IdempotencyRecord), table.scope_of(AnswerPart), plain_name(operation, "an operation"), checked, large_answers)
 
 
 def fingerprint_of(payload: object) -> str | None:

@@ -23,7 +23,7 @@ from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import ScopedTable
 from surewrite.core.writes import NO_OPTIONS, create, update
 from surewrite.errors import OutcomeUnknown, SurewriteError, WrongEntityType
-from surewrite.recipes.settings import time_span
+from surewrite.recipes.settings import time_span, time_to_wait
 
 R = TypeVar("R")
 
@@ -180,7 +180,8 @@ class Lease:
         new for each call. Raises what a read raises where the service does not answer; then at worst nobody has the lease
         for a duration.
         """
-        return Operation(lambda: self._acquire(wait_seconds))
+        checked = time_to_wait(wait_seconds, "wait_seconds")
+        return Operation(lambda: self._acquire(checked))
 
     def renew(self, hold: Hold) -> Operation[Hold | LeaseState]:
         """The hold with its whole duration before it; ``LOST`` or ``NOT_HELD`` where it is no hold any more.
@@ -208,7 +209,8 @@ class Lease:
         what it writes. ``Ran.state`` says whether the lease was held to the end. Where the lease cannot be given back it runs out
         by itself: the function's result, or its error, is what is told.
         """
-        return Operation(lambda: self._run(function, wait_seconds))
+        checked = time_to_wait(wait_seconds, "wait_seconds")
+        return Operation(lambda: self._run(function, checked))
 
     # ------------------------------------------------------------------------------------------------------------ taking
 

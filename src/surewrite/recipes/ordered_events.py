@@ -16,6 +16,7 @@ from surewrite.core.paths import OrderedPath, Path
 from surewrite.core.scopes import Scope
 from surewrite.core.values import AttributeValue, Item, compare, equal, type_of
 from surewrite.errors import InvalidRequest, UndecodableItem
+from surewrite.recipes.settings import time_span
 
 E = TypeVar("E", bound=EntityBase)
 
@@ -47,6 +48,9 @@ class Tombstones(Generic[E]):
     deleted: Path[E, bool]
     expires: OrderedPath[E, datetime]
     lateness_seconds_most: float
+
+    def __post_init__(self) -> None:
+        time_span(self.lateness_seconds_most, "lateness_seconds_most", least=0.0)
 
     def marks(self, server_seconds: float) -> tuple[Change[E], ...]:
         """The changes that make a tombstone."""

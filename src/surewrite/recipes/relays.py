@@ -23,7 +23,7 @@ from surewrite.core.transactions import commit
 from surewrite.errors import InvalidRequest, SurewriteError, TransactionConflict
 from surewrite.recipes.leases import Hold, Lease
 from surewrite.recipes.outbox import Bucket, Outbox, OutboxRow, PoisonRow
-from surewrite.recipes.settings import time_span, whole_number
+from surewrite.recipes.settings import time_span, time_to_wait, whole_number
 from surewrite.recipes.user_work import work_done
 
 PASSES_MAX: Final = 1_000_000_000
@@ -173,11 +173,13 @@ class Relay:
         Those buckets are waited for up to ``wait_seconds`` together, after the others. With the lease's length, or more, the pass takes
         over from a relay that died; with less, an object of this class that has seen them for too short a time leaves them (``busy``).
         """
-        return Operation(lambda: self._pass(_Tally(), _never, wait_seconds))
+        checked = time_to_wait(wait_seconds, "wait_seconds")
+        return Operation(lambda: self._pass(_Tally(), _never, checked))
 
     def run(self, *, stop: Callable[[], Any], idle_seconds: float = 1.0) -> Operation[RelayProgress]:
         """Pass after pass, until ``stop()`` is true; asked between events too. Pauses up to ``idle_seconds`` after a pass that published nothing."""
-        return Operation(lambda: self._run(stop, idle_seconds))
+        checked = time_span(idle_seconds, "idle_seconds", least=0.0)
+        return Operation(lambda: self._run(stop, checked))
 
     # ----------------------------------------------------------------------------------------------------------- passes
 

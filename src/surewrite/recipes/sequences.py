@@ -21,7 +21,7 @@ from surewrite.core.transaction_drafts import TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, update, upsert
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, TransactionConflict, WriteRefused
-from surewrite.recipes.settings import whole_number
+from surewrite.recipes.settings import time_span, whole_number
 
 E = TypeVar("E", bound=EntityBase)
 R = TypeVar("R")
@@ -100,7 +100,8 @@ class HiLo:
 
         A claim that fails beside it is no error: ``next`` claims again where it has to.
         """
-        return Operation(lambda: self._prefetching(function, poll_seconds))
+        checked = time_span(poll_seconds, "poll_seconds")
+        return Operation(lambda: self._prefetching(function, checked))
 
     def _next(self) -> Steps[int]:
         for _ in range(TURNS_MAX):

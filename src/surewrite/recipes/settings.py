@@ -14,11 +14,16 @@ def whole_number(value: object, what: str, *, most: int | None = None) -> int:
     return value
 
 
-def time_span(seconds: object, what: str) -> float:
-    """A setting that is a time in seconds, above 0 and not for ever. Raises ``InvalidRequest``, which names ``what`` it is."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0.0 < seconds < math.inf:
-        raise InvalidRequest(f"{what}: a number of seconds above 0 and not for ever, not {seconds!r}")
+def time_span(seconds: object, what: str, *, least: float | None = None) -> float:
+    """A setting that is a time in seconds, above 0 or from ``least`` on, and not for ever. Raises ``InvalidRequest``, which names ``what`` it is."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not (seconds > 0.0 if least is None else least <= seconds) or seconds == math.inf:
+        raise InvalidRequest(f"{what}: a number of seconds {'above 0' if least is None else f'from {least:g} on'} and not for ever, not {seconds!r}")
     return seconds
+
+
+def time_to_wait(seconds: object, what: str) -> float:
+    """A setting that is how long is waited at most, in seconds from 0 on, also for ever. Raises ``InvalidRequest``, which names ``what`` it is."""
+    return math.inf if seconds == math.inf else time_span(seconds, what, least=0.0)
 
 
 def plain_name(name: object, what: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -24,6 +23,7 @@ from surewrite.core.retries import RUNS, check_runs, pause_before_run
 from surewrite.core.scopes import Occasion, Options, ScopedTable
 from surewrite.core.writes import applied_item
 from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled
+from surewrite.recipes.settings import time_span
 
 E = TypeVar("E", bound=EntityBase)
 
@@ -90,7 +90,7 @@ class SoftDeletes(Generic[E]):
         self._scope = table.scope_of(entity)
         self._deleted_at = deleted_at
         self._expires = expires
-        self._kept_seconds = lateness_seconds_most + HORIZON_SECONDS
+        self._kept_seconds = time_span(lateness_seconds_most, "lateness_seconds_most", least=0.0) + HORIZON_SECONDS
         self._attempts = check_runs(attempts)
         schema, names = self._scope.schema, self._scope.names
         if names.stamp is None or names.birth is None:
@@ -99,8 +99,6 @@ class SoftDeletes(Generic[E]):
             raise InvalidRequest(f"{self._scope.entity}: tombstones expire by the time to live of the type: declare the field by sw.time_to_live()")
         if deleted_at.name.parts == expires.name.parts:
             raise InvalidRequest(f"{self._scope.entity}: deleted_at and expires are two fields: since when an item is deleted, and when its tombstone ends")
-        if not 0 <= lateness_seconds_most < math.inf:
-            raise InvalidRequest(f"{self._scope.entity}: lateness_seconds_most is 0 or more, and not for ever, not {lateness_seconds_most!r}")
         self._field = next(field.name for field in schema.fields if deleted_at.name.parts == (field.stored_name,))
 
     @property
