@@ -360,7 +360,9 @@ def test_a_tie_with_an_expired_item_is_kept_since_nothing_is_written_over_it(wor
     assert run(world, matches.apply(KEY, score(100, 1))).outcome is SUPERSEDED
 
 
-def test_a_tombstone_stays_for_the_lateness_and_the_life_of_a_request(world) -> None:
+@pytest.mark.parametrize("ahead_seconds", [0.0, 7200.0, -7200.0])
+def test_a_tombstone_stays_for_the_lateness_and_the_life_of_a_request_by_the_service_clock(make_world, ahead_seconds: float) -> None:
+    world = make_world(ahead_seconds=ahead_seconds)
     item = run(world, live(world.table, tombstones=TOMBSTONES).delete(KEY, 5)).item
     assert item.ends_at == datetime.fromtimestamp(START_SECONDS, UTC) + timedelta(seconds=3600 + 300)
 

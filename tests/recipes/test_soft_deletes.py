@@ -222,6 +222,14 @@ def test_the_tombstone_stays_for_the_lateness_and_the_life_of_a_request_and_then
     assert run(world, users.create(User(id="u1"))).version == 1
 
 
+@pytest.mark.parametrize("ahead_seconds", [7200.0, -7200.0])
+def test_the_first_call_of_a_client_whose_clock_is_wrong_deletes_by_the_service_clock(make_world, ahead_seconds: float) -> None:
+    world = make_world(ahead_seconds=ahead_seconds)
+    loaded = world.other.of(User).create(User(id="a"))
+    deletion = run(world, soft(world.table).delete(loaded))
+    assert deletion.item.deleted_at == datetime.fromtimestamp(START_SECONDS, UTC)
+
+
 def test_a_tombstone_that_another_took_first_refuses_the_creation(world) -> None:
     users, others = soft(world.table), soft(world.other)
     run(world, users.create(User(id="u1")))

@@ -6,15 +6,14 @@ lives for an expired one and overwrites it; and it stays so however often the wr
 
 from __future__ import annotations
 
-from typing import Any
-
 from surewrite.core.answers import Rejection, Success
 from surewrite.core.asking import failure, until_answered
 from surewrite.core.effects import Moment, Steps, now
 from surewrite.core.environment import Environment
-from surewrite.core.keys import Key
 from surewrite.core.plans import Plan
 from surewrite.core.requests import Request
+from surewrite.core.scopes import Scope
+from surewrite.core.values import Item
 
 
 def is_guess(environment: Environment, moment: Moment) -> bool:
@@ -28,16 +27,23 @@ def holds_guess(environment: Environment, plan: Plan, moment: Moment) -> bool:
     return plan.expiry_before is not None and judges and is_guess(environment, moment)
 
 
-def service_moment(environment: Environment, plan: Plan, key: Key[Any] | None) -> Steps[Moment]:
-    """Now, by the clock of the service: it is asked for the item of the plan, for half a read unit per started 4 KB, and any answer tells the time.
+def told_moment(scope: Scope, key: Item, verb: str) -> Steps[Moment]:
+    """Now, by the clock of the service, asked for where that is a guess: for what stores a time. Raises what ``service_moment`` does."""
+    moment = yield from now()
+    return (yield from service_moment(scope, key, verb)) if is_guess(scope.environment, moment) else moment
 
-    ``key`` is for errors. Raises ``ConnectionFailed`` where there is no answer until the deadline. An endpoint whose answers tell no time is not asked again.
+
+def service_moment(scope: Scope, key: Item, verb: str) -> Steps[Moment]:
+    """Now, by the clock of the service: it is asked for the item of the key, for half a read unit per started 4 KB, and any answer tells the time.
+
+    ``verb`` is for errors. Raises ``ConnectionFailed`` where there is no answer until the deadline. An endpoint whose answers tell no time is not asked again.
     """
-    request = Request("GetItem", {"TableName": plan.table, "Key": plan.key})
+    environment = scope.environment
+    request = Request("GetItem", {"TableName": scope.table, "Key": key})
     moment = yield from now()
     reply = yield from until_answered(environment, request, moment, moment.monotonic + environment.deadline_seconds, by_any_answer=True)
     if not isinstance(reply.answer, (Success, Rejection)):
-        raise failure(environment, request, reply, f"{plan.entity}: asking for the service's time before the {plan.verb}", key)
+        raise failure(environment, request, reply, f"{scope.entity}: asking for the service's time before the {verb}", scope.schema.key_from(key))
     return (yield from now())
 
 

@@ -76,7 +76,7 @@ def _commit(draft: TransactionDraft) -> Steps[Committed | Canceled]:
     plan = compile_transaction(draft, Occasion(moment, unique), token)
     guessing = next((action for action in plan.actions if holds_guess(environment, action.plan, moment)), None)
     if guessing is not None:
-        moment = yield from service_moment(environment, guessing.plan, guessing.intents[0].named_key)
+        moment = yield from service_moment(guessing.intents[0].scope, guessing.plan.key, guessing.plan.verb)
         plan = compile_transaction(draft, Occasion(moment, unique), token)
     yield from require_tokens(environment, plan.fence, named=draft.name is not None)
     draft.committed = True

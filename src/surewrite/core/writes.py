@@ -94,7 +94,7 @@ def _planned(scope: Scope, make: Callable[[Occasion], Plan]) -> Steps[tuple[Plan
     plan = make(occasion)
     if not holds_guess(scope.environment, plan, moment):
         return plan, occasion
-    moment = yield from service_moment(scope.environment, plan, scope.schema.key_from(plan.key))
+    moment = yield from service_moment(scope, plan.key, plan.verb)
     occasion = Occasion(moment, unique)
     return make(occasion), occasion
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from surewrite.core import writes
 from surewrite.core.conditions import Change
-from surewrite.core.effects import Operation, Steps, call_user, now
+from surewrite.core.effects import Operation, Steps, call_user
 from surewrite.core.entities import EntityBase, stored_state
 from surewrite.core.fields import FieldInfo
 from surewrite.core.keys import Key, Target
@@ -17,6 +17,7 @@ from surewrite.core.paths import OrderedPath, Path
 from surewrite.core.plans import expired_before
 from surewrite.core.reads import get_item
 from surewrite.core.scopes import Occasion, Options, ScopedTable
+from surewrite.core.service_time import told_moment
 from surewrite.core.values import AttributeValue, Item
 from surewrite.errors import InvalidRequest, OutcomeUnknown, SurewriteError, Throttled
 from surewrite.recipes.ordered_events import EventOutcome, OrderedEvent, OrderedGroup, Tombstones, constants_of, name_of
@@ -130,10 +131,10 @@ class _Judge(Generic[E]):
         fields = {self._fields[name]: value for name, value in values.items()}
         return stored.replace(**{field.name: field.when_absent() if value is None else field.codec.decode(value) for field, value in fields.items()})
 
-    def _marks(self) -> Steps[tuple[Change[E], ...]]:
+    def _marks(self, key: Target[E]) -> Steps[tuple[Change[E], ...]]:
         if self._tombstones is None:
             raise InvalidRequest(f"{self._scope.entity}: a delete would let a late event bring the item back: say how it is kept, by tombstones=")
-        moment = yield from now()
+        moment = yield from told_moment(self._scope, self._scope.schema.key_item(key), "delete")
         return self._tombstones.marks(moment.server)
 
 
@@ -195,7 +196,7 @@ class Ordered(_Judge[E]):
         return (yield from self._write(key, events, beside, deleted=False))
 
     def _delete(self, key: Target[E], order: Any) -> Steps[Judged[E]]:
-        marks = yield from self._marks()
+        marks = yield from self._marks(key)
         cleared = tuple(group.event(order, *(self._clear(path) for path in group.fields)) for group in self._groups)
         judged = yield from self._write(key, cleared, marks, deleted=True)
         if judged.outcome is not EventOutcome.SUPERSEDED or len(cleared) == 1:
@@ -299,7 +300,7 @@ class OrderedState(_Judge[E]):
         )
 
     def _delete(self, key: Target[E], order: Any) -> Steps[Judged[E]]:
-        marks = yield from self._marks()
+        marks = yield from self._marks(key)
         assert self._tombstones is not None
         wanted: Item = {name_of(self._tombstones.deleted): {"BOOL": True}}
         event = OrderedEvent(self._order.set(order), self._order.not_exists_or_lt(order), (), wanted)

@@ -21,6 +21,7 @@ from surewrite.core.plans import Expected, Plan
 from surewrite.core.reads import get_or_none
 from surewrite.core.retries import RUNS, check_runs, pause_before_run
 from surewrite.core.scopes import Occasion, Options, ScopedTable
+from surewrite.core.service_time import told_moment
 from surewrite.core.writes import applied_item
 from surewrite.errors import InvalidRequest, OutcomeUnknown, Throttled
 from surewrite.recipes.settings import time_span
@@ -140,7 +141,7 @@ class SoftDeletes(Generic[E]):
         for number in range(1, self._attempts + 1):
             if item is None or self._is_deleted(item):
                 break
-            moment = yield from now()
+            moment = yield from told_moment(self._scope, self._scope.schema.key_of_entity(item), "deletion")
             at = datetime.fromtimestamp(moment.server, UTC)
             changes = (self._deleted_at.set(at), self._expires.set(at + timedelta(seconds=self._kept_seconds)))
             outcome = yield from writes.update(self._scope, item, changes, Options(condition=self.alive, if_unchanged=True))
