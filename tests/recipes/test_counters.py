@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from tests.schedules.world import TABLE, World
+from tests.schedules.world import START_SECONDS, TABLE, World
 
 import surewrite as sw
 from surewrite.core.effects import Operation
@@ -108,6 +108,14 @@ def exact(world: World) -> ExactCounter:
 
 def others_add(world: World) -> Any:
     return lambda: world.other_db.run(ExactCounter(world.other, "tickets").add(100))
+
+
+@pytest.mark.parametrize("ahead_seconds", [7200.0, -7200.0])
+def test_the_first_addition_of_a_client_whose_clock_is_wrong_is_begun_by_the_service_clock(make_world, ahead_seconds: float) -> None:
+    world = make_world(ahead_seconds=ahead_seconds)
+    run(world, exact(world).add(operation="a"))
+    row = world.other.of(ExactCounterRow).get(ExactCounterRow.key_of("tickets"))
+    assert row.times == {"a": int(START_SECONDS)}
 
 
 def test_r8_the_value_of_a_lost_answer_is_the_additions_own(world) -> None:

@@ -250,7 +250,9 @@ def test_a_list_whose_first_part_was_removed_goes_on(world) -> None:
     assert run(world, results.read(LIST)) == ("m2", "m3")
 
 
-def test_rows_are_forgotten_after_the_time_given(world) -> None:
+@pytest.mark.parametrize("ahead_seconds", [0.0, 7200.0, -7200.0])
+def test_rows_are_forgotten_after_the_time_given(make_world, ahead_seconds: float) -> None:
+    world = make_world(ahead_seconds=ahead_seconds)
     results = listed(world.table, duplicates="rows", remember_seconds=3600)
     run(world, results.add(LIST, "m", "one"))
     assert run(world, results.add(LIST, "m", "one")) is ALREADY_STORED

@@ -21,12 +21,13 @@ from math import floor
 from typing import Any, ClassVar, Final
 
 from surewrite.core.conditions import Change
-from surewrite.core.effects import Operation, Steps, new_id, now
+from surewrite.core.effects import Operation, Steps, new_id
 from surewrite.core.entities import Attribute, Entity, EntityBase, attribute
 from surewrite.core.keys import Key
 from surewrite.core.outcomes import Canceled, Marker, RefusalReason
 from surewrite.core.reads import get_or_none
 from surewrite.core.scopes import Options, Scope, ScopedTable
+from surewrite.core.service_time import told_moment
 from surewrite.core.transaction_drafts import DraftedTransaction, TransactionDraft
 from surewrite.core.transactions import commit
 from surewrite.core.writes import NO_OPTIONS, create, update, upsert
@@ -215,7 +216,7 @@ class ExactCounter:
         doubts: list[OutcomeUnknown] = []
         for _ in range(TURNS_MAX):
             if begun is None or not doubts:
-                moment = yield from now()
+                moment = yield from told_moment(self._scope, self._scope.schema.key_item(self._key), "addition")
                 begun = floor(moment.server)
             try:
                 counted = yield from self._try(amount, operation, begun)
