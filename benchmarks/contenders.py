@@ -285,15 +285,15 @@ class Aiodynamo:
         self._url, self._table = url, table
 
     async def open(self) -> None:
-        import httpx
+        import aiohttp
         from aiodynamo.client import Client
         from aiodynamo.credentials import Key, StaticCredentials
         from aiodynamo.expressions import F
-        from aiodynamo.http.httpx import HTTPX
+        from aiodynamo.http.aiohttp import AIOHTTP
         from yarl import URL
 
-        self._http = httpx.AsyncClient()
-        self._client = Client(HTTPX(self._http), StaticCredentials(Key(KEY_ID, SECRET)), REGION, URL(self._url))
+        self._http = aiohttp.ClientSession()
+        self._client = Client(AIOHTTP(self._http), StaticCredentials(Key(KEY_ID, SECRET)), REGION, URL(self._url))
         self._field: Any = F
         self._page: dict[str, Any] = {**PAGE_KEY, **page_fields(), "balance": 12.5, "version": 1}
         await self._client.put_item(self._table, self._page)
@@ -319,7 +319,7 @@ class Aiodynamo:
         return ended.word
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._http.close()
 
 
 class Pydynox:
