@@ -473,3 +473,13 @@ def test_a_transaction_of_which_nothing_was_sent_since_tokens_could_not_be_asked
         tx.commit()
     busy.follow(FaultPlan(()))
     assert tx.commit()
+
+
+@pytest.mark.parametrize(("fault", "error"), [(Conflict(), sw.TransactionConflict), (Throttle(), sw.Throttled)])
+def test_conflicts_and_throttling_until_the_deadline_are_no_refusal_by_a_condition_after_a_loss_either(
+    shop: World, fault: Conflict | Throttle, error: type[Exception]
+) -> None:
+    shop.follow(Step(LoseRequest(), WRITE), Step(fault, WRITE, nth=2, times=60))
+    with pytest.raises(error):
+        take(shop)
+    assert count(shop) == 10

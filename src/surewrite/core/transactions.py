@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any, TypeVar
 
 from surewrite.core.answers import Answer, NotSent, Reason, Rejection, Success
-from surewrite.core.asking import ATTEMPTS_MAX, backoff_seconds, describe_answer, timeout_seconds
+from surewrite.core.asking import ATTEMPTS_MAX, backoff_seconds, describe_answer, timeout_seconds, will_pass
 from surewrite.core.attempts import Ending, count_applied, read_until_answered
 from surewrite.core.changed import changed_item
 from surewrite.core.claim_rounds import commit_with_claims
@@ -252,7 +252,7 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord)
         case FenceWord.APPLIED:
             return (yield from _tell(environment, course, Decision.RECOVERED))
         case FenceWord.REFUSED:
-            return (yield from _tell(environment, course, Decision.REFUSED))
+            return (yield from _tell(environment, course, Decision.REJECTED if _was_busy(course.answer) else Decision.REFUSED))
         case FenceWord.OTHER_CONTENT:
             raise InvalidRequest(
                 "this name was used with other content: a transaction of the same name and another body was sent within ten minutes;"
@@ -261,6 +261,11 @@ def _tell_fence_word(environment: Environment, course: _Course, word: FenceWord)
             )
         case FenceWord.UNKNOWN:
             raise (yield from _unsettled(environment, course))
+
+
+def _was_busy(answer: Answer) -> bool:
+    """Whether the last answer was a no to this attempt alone, for conflicts or throttling: nothing was refused by a condition."""
+    return isinstance(answer, Rejection) and will_pass(answer) and class_of_answer(answer) in (None, AnswerClass.BUSY)
 
 
 def _unsettled(environment: Environment, course: _Course) -> Steps[OutcomeUnknown]:
