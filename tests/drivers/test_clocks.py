@@ -57,3 +57,14 @@ def test_an_answer_during_which_the_wall_clock_was_set_back_tells_nothing() -> N
     offset = ServerOffset()
     offset.learn(1_000.0, sent=1_000.0, read=940.0)
     assert (offset.known, offset.seconds) == (False, 0.0)
+
+
+def test_an_answer_that_lay_unread_for_seconds_does_not_set_the_clock_back() -> None:
+    """Found by the simulator: a process that stood still for three seconds then read what had expired two seconds before."""
+    offset = ServerOffset()
+    offset.learn(1_000.0, sent=1_000.0, read=1_003.0)
+    assert (offset.known, offset.seconds) == (True, 0.0)
+    ahead = ServerOffset()
+    ahead.learn(1_600.0, sent=1_000.0, read=1_000.0)
+    ahead.learn(1_610.0, sent=1_010.0, read=1_014.0)
+    assert ahead.seconds == 600.0

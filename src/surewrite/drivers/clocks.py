@@ -55,8 +55,9 @@ class Chance:
 class ServerOffset:
     """How far the service's clock is ahead of this machine's, in seconds, by the latest answer that told it.
 
-    The service tells whole seconds, so a difference of up to a second is noise and is ignored. An answer that took long
-    tells nothing: it may have lain unread in a process that stood still, and its time was right when it was written.
+    An answer was written at some moment between its request and its reading, so it tells a range, which is the wider the longer
+    it lay unread. The service tells whole seconds, so a second more at either end is noise. While what was known lies in the
+    range it stays. An answer that took very long tells nothing.
     """
 
     NOISE_SECONDS = 1.0
@@ -73,8 +74,9 @@ class ServerOffset:
         if not 0.0 <= read - sent <= self.ANSWER_SECONDS_MAX:
             return False
         self.known = True
-        difference = server_time - read
-        self.seconds = difference if abs(difference) > self.NOISE_SECONDS else 0.0
+        least, most = server_time - read, server_time - sent
+        if not least - self.NOISE_SECONDS <= self.seconds <= most + self.NOISE_SECONDS:
+            self.seconds = least
         return True
 
 
